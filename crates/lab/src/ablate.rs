@@ -108,7 +108,7 @@ pub fn plan(request: &Request, named: &[String], seeds: u64) -> Result<Ablation,
 fn base(request: &Request) -> Result<Scenario, LabError> {
     let of_source = match &request.subject {
         Subject::Workload(name) => Experiment::of(name).map(|source| source.kernels[0].to_owned()),
-        Subject::File(_) => None,
+        Subject::File(_) | Subject::Text(_) => None,
     };
     let scenario = Request { kernel: request.kernel.clone().or(of_source), ..request.clone() }.resolve()?;
     match &scenario.backend {

@@ -18,6 +18,7 @@ use crate::kept::{KeepRuns, simulate_kept};
 use crate::planned::PlannedRun;
 use crate::program::with_traces;
 use crate::real::{self, HostPolicy};
+use crate::resolve;
 use crate::simulate::simulate;
 
 /// What an observer is told.
@@ -146,6 +147,17 @@ impl Batch {
             None => Ok(self.recordings.into_iter().flatten().collect()),
         }
     }
+}
+
+/// What a person should know before `plan` runs, each sentence once.
+pub fn warnings(plan: &[PlannedRun]) -> Vec<String> {
+    let mut told: Vec<String> = Vec::new();
+    for warning in plan.iter().flat_map(|run| resolve::warnings(&run.scenario)) {
+        if !told.contains(&warning) {
+            told.push(warning);
+        }
+    }
+    told
 }
 
 /// Runs all of `plan`, up to `jobs` at a time (0: one for each CPU). `keep` is called with each

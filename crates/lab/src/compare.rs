@@ -3,6 +3,7 @@
 //! The first kernel is the baseline. Left out: recordings made earlier, see [`crate::folders`]; how
 //! a comparison is judged and shown, see `pagetide-stats` and `pagetide-report`.
 
+use std::borrow::Borrow;
 use std::path::Path;
 
 use recording::Recording;
@@ -12,7 +13,7 @@ use workload::scenario::{Backend, GUEST_MACHINE, Scenario, check_kernel};
 
 use crate::error::LabError;
 use crate::experiment::Experiment;
-use crate::grid::{self, PlannedGrid};
+use crate::grid::{self, PlannedGrid, finished};
 use crate::names::Names;
 use crate::planned::PlannedRun;
 use crate::resolve::{GuestRequest, Request, Subject, guest_mem, kernel_named, listed};
@@ -278,7 +279,7 @@ impl Comparison {
     }
 
     /// The grid of a report on `recordings`, which are those of [`Comparison::runs`], if there is one.
-    pub fn grid<'a>(&self, recordings: &'a [Option<Recording>]) -> Option<Grid<'a>> {
+    pub fn grid<'a, R: Borrow<Recording>>(&self, recordings: &'a [Option<R>]) -> Option<Grid<'a>> {
         let (own, others) = recordings.split_at(self.own_runs());
         self.grid.as_ref().map(|grid| grid.report(&self.variants, own, others))
     }
@@ -288,13 +289,13 @@ impl Comparison {
     ///
     /// # Panics
     /// When there is not one entry for each run.
-    pub fn groups<'a>(&self, recordings: &'a [Option<Recording>]) -> Vec<Group<'a>> {
+    pub fn groups<'a, R: Borrow<Recording>>(&self, recordings: &'a [Option<R>]) -> Vec<Group<'a>> {
         let (mut rest, of_grid) = recordings.split_at(self.own_runs());
         let mut groups = Vec::new();
         for variant in &self.variants {
             let (own, others) = rest.split_at(variant.scenarios.len());
             rest = others;
-            let recordings: Vec<&Recording> = own.iter().flatten().collect();
+            let recordings = finished(own);
             if !recordings.is_empty() {
                 let (label, command) = (variant.label.clone(), variant.command.clone());
                 groups.push(Group { label, command, recordings });

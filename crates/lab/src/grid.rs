@@ -5,6 +5,8 @@
 //! itself. Left out: what the tables look like, see `pagetide-report`. Neighbours: [`crate::experiment`] has
 //! the layouts, [`crate::compare`] asks.
 
+use std::borrow::Borrow;
+
 use recording::Recording;
 use report::{Grid, GridKernel, GridLayout};
 use workload::params::split_pair;
@@ -103,20 +105,20 @@ impl PlannedGrid {
     }
 
     /// The grid of a report: `own` are the recordings of `variants`, `others` those of [`PlannedGrid::runs`].
-    pub(crate) fn report<'a>(
+    pub(crate) fn report<'a, R: Borrow<Recording>>(
         &self,
         variants: &[Variant],
-        own: &'a [Option<Recording>],
-        others: &'a [Option<Recording>],
+        own: &'a [Option<R>],
+        others: &'a [Option<R>],
     ) -> Grid<'a> {
         let seeds = variants[0].scenarios.len();
         let kernel = |(index, variant): (usize, &Variant)| {
             // What no point of the grid holds is the comparison's own.
-            let own: Vec<&Recording> = own[index * seeds..(index + 1) * seeds].iter().flatten().collect();
+            let own = finished(&own[index * seeds..(index + 1) * seeds]);
             let mut by_value = vec![own.clone(); self.layout.values.len()];
             let mut by_mem = vec![own; self.layout.mems.len()];
             for (place, point) in self.points.iter().enumerate().filter(|(_, point)| point.variant == index) {
-                let runs = others[place * seeds..(place + 1) * seeds].iter().flatten().collect();
+                let runs = finished(&others[place * seeds..(place + 1) * seeds]);
                 match point.at {
                     At::Value(value) => by_value[value] = runs,
                     At::Mem(mem) => by_mem[mem] = runs,
@@ -127,9 +129,14 @@ impl PlannedGrid {
         Grid {
             layout: self.layout,
             kernels: variants.iter().enumerate().map(kernel).collect(),
-            recordings: own.iter().chain(others).flatten().collect(),
+            recordings: finished(own).into_iter().chain(finished(others)).collect(),
         }
     }
+}
+
+/// Those of `recordings` that there are.
+pub(crate) fn finished<R: Borrow<Recording>>(recordings: &[Option<R>]) -> Vec<&Recording> {
+    recordings.iter().flatten().map(Borrow::borrow).collect()
 }
 
 #[cfg(test)]

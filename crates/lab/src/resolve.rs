@@ -37,7 +37,12 @@ pub enum Subject {
     Workload(String),
     /// A scenario file.
     File(PathBuf),
+    /// What a scenario file has in it.
+    Text(String),
 }
+
+/// What a text that is no file is called where something in it is wrong.
+const UNNAMED: &str = "scenario text";
 
 impl Subject {
     /// A scenario file if it is called so (`*.toml`), a workload otherwise.
@@ -160,19 +165,29 @@ impl Request {
                 check(&scenario)?;
                 (scenario, Vec::new())
             }
-            Subject::File(path) => {
-                let written = read_file(path, moved_to.as_ref(), &names)?;
-                let mut scenario = written.scenario.clone();
-                fill_in(&mut scenario)?;
-                self.apply_to(&mut scenario, &names)?;
-                check(&scenario).map_err(|error| self.place_of_mem(path, &written, error))?;
-                (scenario, written.unused)
-            }
+            Subject::File(path) => self.read(path, &read_file(path)?, moved_to.as_ref(), &names)?,
+            Subject::Text(text) => self.read(Path::new(UNNAMED), text, moved_to.as_ref(), &names)?,
         };
         let told = listed(&unused).map(|keys| {
             format!("`{}` is what it is: left out what the file says of {keys}", scenario.backend)
         });
         Ok((scenario, told))
+    }
+
+    /// The scenario of a text with what is asked for in place of what it says, and the keys that it says in vain.
+    fn read(
+        &self,
+        path: &Path,
+        text: &str,
+        moved_to: Option<&Backend>,
+        names: &Names,
+    ) -> Result<(Scenario, Vec<&'static str>), LabError> {
+        let written = read_text(path, text, moved_to, names)?;
+        let mut scenario = written.scenario.clone();
+        fill_in(&mut scenario)?;
+        self.apply_to(&mut scenario, names)?;
+        check(&scenario).map_err(|error| self.place_of_mem(path, &written, error))?;
+        Ok((scenario, written.unused))
     }
 
     /// A machine that cannot be built, told at the file's line if its memory is the file's.
@@ -317,12 +332,19 @@ pub(crate) fn newest_kernel() -> &'static str {
     Version::NEWEST_LONG_TERM
 }
 
-/// Reads a file, and checks what only the model knows: each mistake is told at its line.
-fn read_file(path: &Path, moved_to: Option<&Backend>, names: &Names) -> Result<Written, LabError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| LabError::Unreadable { path: path.to_owned(), source })?;
+fn read_file(path: &Path) -> Result<String, LabError> {
+    std::fs::read_to_string(path).map_err(|source| LabError::Unreadable { path: path.to_owned(), source })
+}
+
+/// Reads what `path` has in it, and checks what only the model knows: each mistake is told at its line.
+fn read_text(
+    path: &Path,
+    text: &str,
+    moved_to: Option<&Backend>,
+    names: &Names,
+) -> Result<Written, LabError> {
     let failed = |source| LabError::File { path: path.to_owned(), source: Box::new(source) };
-    let written = Scenario::read_to_run_on(&text, &names.vocabulary(), moved_to).map_err(failed)?;
+    let written = Scenario::read_to_run_on(text, &names.vocabulary(), moved_to).map_err(failed)?;
     let at = |key: &str, problem| failed(ScenarioError { position: written.place(key), problem });
     if let Some(kernel) = &written.scenario.kernel {
         check_changes(kernel).map_err(|problem| at("kernel", problem))?;

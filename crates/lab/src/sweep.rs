@@ -94,7 +94,7 @@ pub struct SweepRequest {
     pub options: Vec<(Swept, String)>,
     /// Runs with so many seeds, from the first one on.
     pub seeds: Option<u64>,
-    /// What else is asked of a workload's runs: backend and guest. What `options` name is not looked at.
+    /// What else is asked of a workload's runs: which it is, backend and guest. What `options` name is not looked at.
     pub base: Request,
     /// How a trace is read.
     pub reading: ReplayOptions,
@@ -298,9 +298,7 @@ fn product(axes: &[Axis]) -> Vec<Vec<&str>> {
 }
 
 fn scenario_request(request: &SweepRequest, axes: &[Axis], values: &[&str]) -> Result<Request, LabError> {
-    let subject = Subject::of_argument(&request.subject);
     let mut own = Request {
-        subject,
         kernel: None,
         machine: None,
         mem: None,

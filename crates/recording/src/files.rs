@@ -182,7 +182,7 @@ pub(crate) fn decode_series(bytes: &[u8], path: &Path, series: &mut Series) -> R
 
 // ---- samples.parquet
 
-fn sample_columns(samples: &BTreeMap<String, Vec<f64>>) -> Vec<Column> {
+pub(crate) fn sample_columns(samples: &BTreeMap<String, Vec<f64>>) -> Vec<Column> {
     let names = samples.iter().flat_map(|(name, values)| values.iter().map(|_| name.as_str()));
     let values = samples.values().flatten().copied().collect();
     vec![Column::of_texts("name", names), Column::new("value", Cells::F64(values))]

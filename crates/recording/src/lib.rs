@@ -2,7 +2,8 @@
 //!
 //! Start with [`Recording`] (plain data, every field public). [`folder`] writes and reads it;
 //! [`files`] is the same without a disk: a recording as bytes and back. [`error`] says what can
-//! be wrong with a folder and what to do about it. [`trace`]: what a program did, in one file.
+//! be wrong with a folder and what to do about it. [`tables`]: its tables as columns in memory. [`trace`]: what a
+//! program did, in one file.
 //!
 //! Deliberately absent: any knowledge of how a run was made, statistics (`pagetide-stats`) and
 //! presentation (`pagetide-report`).
@@ -24,6 +25,7 @@ mod old;
 mod packed;
 pub mod series;
 mod table;
+pub mod tables;
 pub mod trace;
 pub mod waits;
 

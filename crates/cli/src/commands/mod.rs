@@ -135,13 +135,7 @@ fn host_policy<'a>(
 /// Refuses real runs that do not fit this host, and tells what the others will take of it, and of what
 /// will say little.
 fn told_of_runs(plan: &[PlannedRun], policy: &HostPolicy, printer: &Printer) -> Result<(), LabError> {
-    let mut warnings: Vec<String> = Vec::new();
-    for warning in plan.iter().flat_map(|run| lab::warnings(&run.scenario)) {
-        if !warnings.contains(&warning) {
-            printer.warning(&warning);
-            warnings.push(warning);
-        }
-    }
+    lab::batch::warnings(plan).iter().for_each(|warning| printer.warning(warning));
     for text in lab::real::check(plan, policy)? {
         if printer.verbosity() > Verbosity::Quiet {
             printer.note(&text);

@@ -26,6 +26,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("report", &["recording", "stats"]),
     ("lab", &["sim", "linux", "capture", "report"]),
     ("cli", &["lab", "report"]),
+    ("python", &["lab", "report"]),
     ("xtask", &[]),
     ("tidy", &[]),
 ];

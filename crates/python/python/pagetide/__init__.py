@@ -1,0 +1,47 @@
+"""Linux memory management that you can run, watch and change in seconds.
+
+    import pagetide
+    result = pagetide.compare("hot-and-stream")
+    print(result)
+
+What runs is the library behind the command `pagetide`; the same scenario gives the same figures here and there.
+Start with `run`, `compare` and `load`. Everything that takes long draws its progress where somebody looks, releases
+Python's lock, and stops at Ctrl-C.
+"""
+
+from ._api import compare, load, load_all, resolve, run
+from ._errors import (
+    Error,
+    InputError,
+    InternalError,
+    Interrupted,
+    InvariantError,
+    LimitError,
+    UsageError,
+)
+from ._native import Comparison, Recording, Table, __version__
+from ._progress import Progress
+from ._scenario import Scenario, ScenarioLike, VirtualMachine
+
+__all__ = [
+    "Comparison",
+    "Error",
+    "InputError",
+    "InternalError",
+    "Interrupted",
+    "InvariantError",
+    "LimitError",
+    "Progress",
+    "Recording",
+    "Scenario",
+    "ScenarioLike",
+    "Table",
+    "UsageError",
+    "VirtualMachine",
+    "__version__",
+    "compare",
+    "load",
+    "load_all",
+    "resolve",
+    "run",
+]

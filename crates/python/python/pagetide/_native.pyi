@@ -1,0 +1,160 @@
+"""Types of the compiled part; its classes are documented here, too, for readers and editors."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, final
+
+from ._progress import Watcher
+
+__version__: str
+
+@final
+class Table:
+    """A table of named columns.
+
+    pandas, polars, DuckDB and pyarrow read it as it is, by Arrow's PyCapsule interface, without a copy:
+    `polars.DataFrame(table)`, `pyarrow.table(table)`.
+    """
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns, in their order."""
+    def __len__(self) -> int: ...
+    def __getitem__(self, name: str) -> list[Any]:
+        """The cells of a column as a list."""
+    def to_dict(self) -> dict[str, list[Any]]:
+        """The table as a dictionary of columns, each a list."""
+    def to_rows(self) -> list[dict[str, Any]]:
+        """The table as a list of rows, each a dictionary."""
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+@final
+class Recording:
+    """What one run leaves. `print` shows the report of the command line, a notebook its page with figures."""
+
+    @property
+    def label(self) -> str:
+        """What the run is called in tables; often the kernel."""
+    @property
+    def workload(self) -> str:
+        """The workload."""
+    @property
+    def backend(self) -> str:
+        """Where it ran: "sim", "host", "vm:6.12"."""
+    @property
+    def kernel(self) -> str:
+        """The kernel with its features, or the release of a real one."""
+    @property
+    def seed(self) -> int:
+        """The seed of all randomness."""
+    @property
+    def machine(self) -> str:
+        """The machine in a few words."""
+    @property
+    def command(self) -> str:
+        """The command that makes the run again."""
+    @property
+    def scenario(self) -> str:
+        """The resolved scenario, TOML, which `run` takes."""
+    @property
+    def version(self) -> str:
+        """The pagetide that made it."""
+    @property
+    def path(self) -> str | None:
+        """The folder that it was read from or written to."""
+    @property
+    def metrics(self) -> dict[str, float]:
+        """The workload's results, one number each; names end in their unit."""
+    @property
+    def vmstat(self) -> dict[str, int]:
+        """Counters of /proc/vmstat: events over the run, gauges at its end; in pages unless the name says otherwise."""
+    @property
+    def memcg(self) -> dict[str, dict[str, int]]:
+        """For each cgroup path memory.stat and memory.events, in bytes and counts as the kernel has them."""
+    @property
+    def notes(self) -> list[str]:
+        """What could not be measured, or is assumed: a sentence each."""
+    @property
+    def seconds(self) -> float | None:
+        """How long the run took on its own clock, in seconds: simulated, or of a real kernel."""
+    @property
+    def wall_seconds(self) -> float | None:
+        """How long it took on this machine's clock, in seconds, if that is known."""
+    @property
+    def incomplete(self) -> bool:
+        """Whether the run did not end: it holds what had reached the disk by then."""
+    @property
+    def content_hash(self) -> str:
+        """The hash of its bytes: two simulated runs of one scenario have the same."""
+    @property
+    def series(self) -> Table:
+        """Counters over time: `time_ns`, and a column for each that changes. Events are cumulative."""
+    @property
+    def constant(self) -> dict[str, int]:
+        """Counters that never changed."""
+    @property
+    def samples(self) -> Table:
+        """Results that have many samples: `name` and `value`, in the order in which they were taken."""
+    @property
+    def waits(self) -> Table:
+        """Who waited for what, how long in nanoseconds, and what ended it."""
+    def to_dict(self) -> dict[str, Any]:
+        """The run as the command line's `--format json` has it."""
+    def report(self, format: str = "text", *, all: bool = False, width: int = 80) -> str:
+        """The report of the command line: "text", "json", "csv" or "md"; `all` shows every counter."""
+    def html(self) -> str:
+        """The page of `pagetide report`: one HTML file with its figures."""
+    def write(self, path: str) -> Recording:
+        """Writes the recording as a new folder, which the command line reads, too."""
+    def _repr_html_(self) -> str: ...
+
+@final
+class Comparison:
+    """Runs side by side. `print` shows the report of the command line, a notebook its page with figures."""
+
+    @property
+    def labels(self) -> list[str]:
+        """What the columns are called, the baseline first."""
+    @property
+    def recordings(self) -> list[Recording]:
+        """The recordings, column after column, seed after seed."""
+    @property
+    def warnings(self) -> list[str]:
+        """What was assumed, or differs beyond what is compared: a sentence each."""
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """One dictionary for each metric of each column but the baseline.
+
+        It has `metric`, `unit`, `label`, `values` (mean, standard deviation and number by label), `change`,
+        `change_percent`, `interval` (of 95 %, where seeds differ), `p` and `verdict`.
+        """
+    def to_dict(self) -> dict[str, Any]:
+        """The comparison as the command line's `--format json` has it."""
+    def report(self, format: str = "text", *, all: bool = False, width: int = 80) -> str:
+        """The report of the command line: "text", "json", "csv" or "md"; `all` shows every metric and counter."""
+    def html(self) -> str:
+        """The page of `pagetide report`: one HTML file with its figures."""
+    @property
+    def figures(self) -> list[str]:
+        """Names of the figures of the page."""
+    def figure(self, name: str | None = None) -> str:
+        """A figure of the page as SVG: the one of this name, or the first."""
+    def _repr_html_(self) -> str: ...
+
+def resolve(asked: Mapping[str, Any]) -> tuple[str, str | None]: ...
+def run(
+    asked: Mapping[str, Any], out: str | None, warn: Callable[[str], None], watcher: Watcher | None
+) -> Recording: ...
+def compare_kernels(
+    asked: Mapping[str, Any],
+    kernels: Sequence[str],
+    backends: Sequence[str],
+    seeds: int,
+    jobs: int,
+    out: str | None,
+    resume: bool,
+    warn: Callable[[str], None],
+    watcher: Watcher | None,
+) -> Comparison: ...
+def compare_folders(folders: Sequence[str]) -> Comparison: ...
+def load(path: str) -> list[Recording]: ...

@@ -1,0 +1,66 @@
+//! What Python asks for to requests of the lab.
+//!
+//! The package makes texts of everything (`pagetide/_asked.py`), which the lab reads and checks: a mistake is told as
+//! on the command line. Left out: lists of values for sweeps, see `sweep.rs`.
+
+use std::path::PathBuf;
+
+use lab::{GuestRequest, Request, Subject};
+use pyo3::prelude::*;
+
+/// A run, and what may be said of it.
+#[derive(Debug, FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Asked {
+    subject: AskedSubject,
+    kernel: Option<String>,
+    machine: Option<String>,
+    mem: Option<String>,
+    swap: Option<String>,
+    params: Vec<String>,
+    sysctls: Vec<String>,
+    seed: Option<u64>,
+    interval: Option<String>,
+    pub(crate) backend: Option<String>,
+    vm_cpus: Option<u16>,
+    vm_nodes: Option<u16>,
+    vm_lru_gen: Option<String>,
+    vm_xfs_log: Option<u16>,
+}
+
+/// What runs: `("workload", NAME)`, `("file", PATH)` or `("text", TOML)`.
+#[derive(Debug, FromPyObject)]
+struct AskedSubject(String, String);
+
+impl From<AskedSubject> for Subject {
+    fn from(AskedSubject(what, text): AskedSubject) -> Self {
+        match what.as_str() {
+            "file" => Self::File(PathBuf::from(text)),
+            "text" => Self::Text(text),
+            _ => Self::Workload(text),
+        }
+    }
+}
+
+impl From<Asked> for Request {
+    fn from(asked: Asked) -> Self {
+        Self {
+            kernel: asked.kernel,
+            machine: asked.machine,
+            mem: asked.mem,
+            swap: asked.swap,
+            params: asked.params,
+            sysctls: asked.sysctls,
+            seed: asked.seed,
+            interval: asked.interval,
+            backend: asked.backend,
+            guest: GuestRequest {
+                cpus: asked.vm_cpus,
+                numa_nodes: asked.vm_nodes,
+                lru_gen: asked.vm_lru_gen,
+                xfs_log: asked.vm_xfs_log,
+            },
+            ..Self::new(asked.subject.into())
+        }
+    }
+}

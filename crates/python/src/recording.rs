@@ -1,0 +1,246 @@
+//! A recording: what a run leaves, in memory.
+//!
+//! Every figure is the recording's own field; texts and pages are the command line's. Left out: events, which are in
+//! the folder (`events/*.parquet`) and may be more than memory holds.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use lab::LabError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use report::Group;
+
+use crate::comparison::{framed, page};
+use crate::errors::{OrRaised, usage};
+use crate::table::Table;
+
+/// What one run leaves: metrics, counters, samples, waits.
+#[pyclass(frozen, module = "pagetide")]
+#[derive(Debug)]
+pub(crate) struct Recording {
+    pub(crate) inner: Arc<recording::Recording>,
+    /// The folder that it is in.
+    path: Option<PathBuf>,
+    series: OnceLock<Table>,
+    samples: OnceLock<Table>,
+    waits: OnceLock<Table>,
+}
+
+/// Width of tables in columns where nobody says: that of the command line's files.
+pub(crate) const WIDTH: usize = 80;
+
+impl Recording {
+    pub(crate) fn new(inner: Arc<recording::Recording>, path: Option<PathBuf>) -> Self {
+        Self { inner, path, series: OnceLock::new(), samples: OnceLock::new(), waits: OnceLock::new() }
+    }
+
+    fn json(&self) -> Result<String, LabError> {
+        Ok(report::to_json(&[&self.inner])?)
+    }
+}
+
+#[pymethods]
+impl Recording {
+    /// What the run is called in tables; often the kernel.
+    #[getter]
+    fn label(&self) -> &str {
+        &self.inner.label
+    }
+
+    /// The workload.
+    #[getter]
+    fn workload(&self) -> &str {
+        &self.inner.workload
+    }
+
+    /// Where it ran: `sim`, `host`, `vm:6.12`.
+    #[getter]
+    fn backend(&self) -> &str {
+        &self.inner.backend
+    }
+
+    /// The kernel with its features, or the release of a real one.
+    #[getter]
+    fn kernel(&self) -> &str {
+        &self.inner.kernel
+    }
+
+    /// The seed of all randomness.
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.inner.seed
+    }
+
+    /// The machine in a few words.
+    #[getter]
+    fn machine(&self) -> &str {
+        &self.inner.machine
+    }
+
+    /// The command that makes the run again.
+    #[getter]
+    fn command(&self) -> &str {
+        &self.inner.command
+    }
+
+    /// The resolved scenario, TOML.
+    #[getter]
+    fn scenario(&self) -> &str {
+        &self.inner.scenario_toml
+    }
+
+    /// The pagetide that made it.
+    #[getter]
+    fn version(&self) -> &str {
+        &self.inner.version
+    }
+
+    /// The folder that it was read from or written to.
+    #[getter]
+    fn path(&self) -> Option<&std::path::Path> {
+        self.path.as_deref()
+    }
+
+    /// The workload's results, one number each; names end in their unit.
+    #[getter]
+    fn metrics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.inner.metrics.clone().into_pyobject(py)
+    }
+
+    /// Counters of `/proc/vmstat`: events over the run, gauges at its end; pages unless the name says otherwise.
+    #[getter]
+    fn vmstat<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.inner.vmstat.clone().into_pyobject(py)
+    }
+
+    /// For each cgroup path, `memory.stat` and `memory.events`; bytes and counts as the kernel has them.
+    #[getter]
+    fn memcg<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.inner.memcg.clone().into_pyobject(py)
+    }
+
+    /// What could not be measured, or is assumed: a sentence each.
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        self.inner.notes.clone()
+    }
+
+    /// How long the run took on its own clock, in seconds: simulated, or of a real kernel.
+    #[getter]
+    fn seconds(&self) -> Option<f64> {
+        self.inner.duration_ns().map(|ns| ns as f64 / 1e9)
+    }
+
+    /// How long it took on this machine's clock, in seconds, if that is known.
+    #[getter]
+    fn wall_seconds(&self) -> Option<f64> {
+        self.inner.wall_ns.map(|ns| ns as f64 / 1e9)
+    }
+
+    /// Whether the run did not end: it holds what had reached the disk by then.
+    #[getter]
+    fn incomplete(&self) -> bool {
+        self.inner.incomplete
+    }
+
+    /// The hash of its bytes: two simulated runs of one scenario have the same.
+    #[getter]
+    fn content_hash(&self, py: Python<'_>) -> String {
+        py.detach(|| self.inner.content_hash().to_string())
+    }
+
+    /// Counters over time: `time_ns` and a column for each that changes.
+    #[getter]
+    fn series(&self) -> Table {
+        self.series.get_or_init(|| Table::of(self.inner.series_table())).clone()
+    }
+
+    /// Counters that never changed, by name.
+    #[getter]
+    fn constant<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.inner.series.constant.clone().into_pyobject(py)
+    }
+
+    /// Results that have many samples: `name` and `value`.
+    #[getter]
+    fn samples(&self) -> Table {
+        self.samples.get_or_init(|| Table::of(self.inner.samples_table())).clone()
+    }
+
+    /// Who waited for what, how long in nanoseconds, and what ended it.
+    #[getter]
+    fn waits(&self) -> Table {
+        self.waits.get_or_init(|| Table::of(self.inner.waits_table())).clone()
+    }
+
+    /// The recording as the command line's `--format json` has it.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let object = parsed(py, &self.json().or_raised(py)?)?;
+        object.get_item("runs")?.get_item(0)
+    }
+
+    /// The report of the command line: `text`, `json`, `csv` or `md`.
+    #[pyo3(signature = (format="text", *, all=false, width=WIDTH))]
+    fn report(&self, py: Python<'_>, format: &str, all: bool, width: usize) -> PyResult<String> {
+        let run = &*self.inner;
+        let view = lab::view([run], width, all, Vec::new());
+        match format {
+            "text" => Ok(report::run_text(run, view)),
+            "json" => self.json().or_raised(py),
+            "csv" => report::to_csv(&[run]).or_raised(py),
+            "md" => report::to_markdown(&[self.group()], view).or_raised(py),
+            other => Err(no_format(py, other)),
+        }
+    }
+
+    /// The page of `pagetide report`, one HTML file with its figures.
+    fn html(&self, py: Python<'_>) -> PyResult<String> {
+        page(&[self.group()], Vec::new()).html().or_raised(py)
+    }
+
+    /// Writes the recording as a new folder, which the command line reads, too.
+    fn write(&self, py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        py.detach(|| self.inner.write(&path)).or_raised(py)?;
+        Ok(Self::new(Arc::clone(&self.inner), Some(path)))
+    }
+
+    fn __repr__(&self) -> String {
+        let run = &*self.inner;
+        format!("<pagetide.Recording of {} on {}, seed {}>", run.workload, run.label, run.seed)
+    }
+
+    fn __str__(&self, py: Python<'_>) -> PyResult<String> {
+        self.report(py, "text", false, WIDTH)
+    }
+
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(framed(&self.html(py)?))
+    }
+}
+
+impl Recording {
+    fn group(&self) -> Group<'_> {
+        let (label, command) = (self.inner.label.clone(), self.inner.command.clone());
+        Group { label, command, recordings: vec![&self.inner] }
+    }
+}
+
+/// Reads the recording in the folder `path`.
+#[pyfunction]
+pub(crate) fn load(py: Python<'_>, path: PathBuf) -> PyResult<Vec<Recording>> {
+    let folders = [path];
+    let read = py.detach(|| lab::folders::load(&folders)).or_raised(py)?;
+    let runs = read.columns.into_iter().flat_map(|column| column.recordings.into_iter().zip(column.folders));
+    Ok(runs.map(|(run, folder)| Recording::new(Arc::new(run), Some(folder))).collect())
+}
+
+/// A text of JSON as objects of Python.
+pub(crate) fn parsed<'py>(py: Python<'py>, json: &str) -> PyResult<Bound<'py, PyAny>> {
+    py.import("json")?.call_method1("loads", (PyString::new(py, json),))
+}
+
+/// That there is no such format.
+pub(crate) fn no_format(py: Python<'_>, given: &str) -> PyErr {
+    usage(py, &format!("unknown format `{given}`: there are `text`, `json`, `csv` and `md`"))
+}

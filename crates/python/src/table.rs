@@ -1,0 +1,145 @@
+//! Tables for other programs, by Arrow's PyCapsule interface: pandas, polars, DuckDB and pyarrow take them as they
+//! are, without a copy and without this package knowing any of them.
+//!
+//! A table is made once, when somebody asks for it. Each stream that is handed out refers to the same memory, which
+//! lives until the last reader has let go of it. Left out: nested columns, chunks, casts to a schema that the reader
+//! wishes (the interface lets a producer ignore that).
+
+use std::sync::Arc;
+
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::{
+    ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchIterator, StringArray, UInt64Array,
+};
+use arrow_schema::ffi::FFI_ArrowSchema;
+use arrow_schema::{ArrowError, DataType, Field, Schema};
+use pyo3::exceptions::{PyKeyError, PyRuntimeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict, PyList};
+use recording::tables::{TableCells, TableColumn};
+
+/// A table of named columns, which pandas, polars, DuckDB and pyarrow read without a copy.
+#[pyclass(frozen, module = "pagetide")]
+#[derive(Debug, Clone)]
+pub(crate) struct Table {
+    batch: RecordBatch,
+}
+
+impl Table {
+    /// The table that these columns make.
+    ///
+    /// # Panics
+    /// When columns differ in their number of rows: a bug of whoever made them.
+    pub(crate) fn of(columns: Vec<TableColumn>) -> Self {
+        let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().map(column).unzip();
+        let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays);
+        Self { batch: batch.expect("the columns have a cell for each row") }
+    }
+
+    /// The row of a cell in Python.
+    fn cell<'py>(&self, py: Python<'py>, column: usize, row: usize) -> PyResult<Bound<'py, PyAny>> {
+        let array = self.batch.column(column);
+        if array.is_null(row) {
+            return Ok(py.None().into_bound(py));
+        }
+        let any = array.as_any();
+        if let Some(cells) = any.downcast_ref::<Int64Array>() {
+            return Ok(cells.value(row).into_pyobject(py)?.into_any());
+        }
+        if let Some(cells) = any.downcast_ref::<UInt64Array>() {
+            return Ok(cells.value(row).into_pyobject(py)?.into_any());
+        }
+        if let Some(cells) = any.downcast_ref::<Float64Array>() {
+            return Ok(cells.value(row).into_pyobject(py)?.into_any());
+        }
+        let cells = any.downcast_ref::<StringArray>().expect("there are no other columns");
+        Ok(cells.value(row).into_pyobject(py)?.into_any())
+    }
+
+    fn cells<'py>(&self, py: Python<'py>, column: usize) -> PyResult<Bound<'py, PyList>> {
+        let cells: PyResult<Vec<_>> =
+            (0..self.batch.num_rows()).map(|row| self.cell(py, column, row)).collect();
+        PyList::new(py, cells?)
+    }
+}
+
+fn column(column: TableColumn) -> (Field, ArrayRef) {
+    let TableColumn { name, cells } = column;
+    let (kind, gappy, array): (DataType, bool, ArrayRef) = match cells {
+        TableCells::I64(cells) => (DataType::Int64, false, Arc::new(Int64Array::from(cells))),
+        TableCells::U64(cells) => (DataType::UInt64, false, Arc::new(UInt64Array::from(cells))),
+        TableCells::Gappy(cells) => (DataType::UInt64, true, Arc::new(UInt64Array::from(cells))),
+        TableCells::F64(cells) => (DataType::Float64, false, Arc::new(Float64Array::from(cells))),
+        TableCells::Text(cells) => (DataType::Utf8, false, Arc::new(StringArray::from(cells))),
+    };
+    (Field::new(name, kind, gappy), array)
+}
+
+fn unexpected(error: ArrowError) -> PyErr {
+    PyRuntimeError::new_err(error.to_string())
+}
+
+#[pymethods]
+impl Table {
+    /// Names of the columns, in their order.
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        self.batch.schema().fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    fn __len__(&self) -> usize {
+        self.batch.num_rows()
+    }
+
+    /// The cells of a column as a list.
+    fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
+        let place = self.batch.schema().index_of(name).map_err(|_| PyKeyError::new_err(name.to_owned()))?;
+        self.cells(py, place)
+    }
+
+    /// The table as a dictionary of columns, each a list.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let table = PyDict::new(py);
+        for (place, field) in self.batch.schema().fields().iter().enumerate() {
+            table.set_item(field.name(), self.cells(py, place)?)?;
+        }
+        Ok(table)
+    }
+
+    /// The table as a list of rows, each a dictionary.
+    fn to_rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let schema = self.batch.schema();
+        let row = |row: usize| {
+            let cells = PyDict::new(py);
+            for (place, field) in schema.fields().iter().enumerate() {
+                cells.set_item(field.name(), self.cell(py, place, row)?)?;
+            }
+            Ok(cells)
+        };
+        let rows: PyResult<Vec<_>> = (0..self.batch.num_rows()).map(row).collect();
+        PyList::new(py, rows?)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<pagetide.Table of {} rows: {}>", self.batch.num_rows(), self.columns().join(", "))
+    }
+
+    /// Arrow's PyCapsule interface: the schema.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let schema = FFI_ArrowSchema::try_from(self.batch.schema().as_ref()).map_err(unexpected)?;
+        PyCapsule::new_with_value(py, schema, c"arrow_schema")
+    }
+
+    /// Arrow's PyCapsule interface: the table as a stream of one batch.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema; // A producer may hand out its own schema, and the reader casts.
+        let batches = [Ok(self.batch.clone())];
+        let reader = RecordBatchIterator::new(batches.into_iter(), self.batch.schema());
+        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(reader)), c"arrow_array_stream")
+    }
+}
