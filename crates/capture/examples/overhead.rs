@@ -2,8 +2,10 @@
 //!
 //! `cargo run --release -p pagetide-capture --example overhead -- ROUNDS PAGETIDE COMMAND...`: `PAGETIDE` is the
 //! built program, or `-` for a capture that is not written. The command's output goes nowhere. Printed are the
-//! median time of each, and what a capture adds as a share of what strace adds. strace follows the calls that a
-//! capture does: by itself, with the times and paths that a capture has, too, and with its own seccomp filter.
+//! medians of time on the clock and of CPU time, of the command and of who follows it together, and what a capture
+//! adds as a share of what strace adds. CPU time tells the same on a machine that has other work to do. strace
+//! follows the calls that a capture does: by itself, with the times and paths that a capture has, too, and with its
+//! own seccomp filter.
 
 use std::ffi::{OsStr, OsString};
 use std::process::{Command, ExitCode, Stdio};
@@ -19,15 +21,47 @@ const CALLS: &str = "trace=open,openat,openat2,creat,read,pread64,readv,preadv,p
     sync_file_range,sync,syncfs,msync,mmap,munmap,mremap,madvise,brk,unlink,unlinkat,rename,renameat,renameat2,\
     sendfile,splice,copy_file_range,fork,vfork,clone,clone3,execve,exit_group";
 
-fn seconds(words: &[String]) -> Option<f64> {
-    let began = Instant::now();
+/// What a run took, in seconds.
+#[derive(Debug, Clone, Copy)]
+struct Took {
+    clock: f64,
+    /// Of CPUs, by all processes of the run.
+    cpus: f64,
+}
+
+impl Took {
+    const fn clock(&self) -> f64 {
+        self.clock
+    }
+
+    const fn cpus(&self) -> f64 {
+        self.cpus
+    }
+}
+
+fn took(words: &[String]) -> Option<Took> {
+    let (began, before) = (Instant::now(), cpu_seconds());
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().ok()?;
-    Some(began.elapsed().as_secs_f64())
+    Some(Took { clock: began.elapsed().as_secs_f64(), cpus: cpu_seconds() - before })
 }
 
-fn median(mut times: Vec<f64>) -> f64 {
+/// CPU time of all children that have ended, and of theirs.
+#[allow(unsafe_code)]
+fn cpu_seconds() -> f64 {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the kernel writes this structure of numbers, of which zeroes are a value.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    seconds(usage.ru_utime) + seconds(usage.ru_stime)
+}
+
+fn median(times: &[Took], of: fn(&Took) -> f64) -> f64 {
+    let mut times: Vec<f64> = times.iter().map(of).collect();
     times.sort_by(f64::total_cmp);
     times[times.len() / 2]
 }
@@ -81,19 +115,25 @@ fn main() -> ExitCode {
     for _ in 0..rounds {
         for ((_, words), times) in ways.iter().zip(&mut times) {
             let _ = std::fs::create_dir_all(&folder);
-            let Some(time) = seconds(words) else { return ExitCode::FAILURE };
-            times.push(time);
+            let Some(took) = took(words) else { return ExitCode::FAILURE };
+            times.push(took);
             let _ = std::fs::remove_dir_all(&folder);
         }
     }
-    let medians: Vec<f64> = times.into_iter().map(median).collect();
-    let added = |way: usize| medians[way] - medians[0];
-    for (way, (name, _)) in ways.iter().enumerate() {
-        let factor = medians[way] / medians[0];
-        println!("{name:<26}{:>9.3} s  factor {factor:>6.2}  added {:>9.3} s", medians[way], added(way));
-    }
-    for (way, (name, _)) in ways.iter().enumerate().skip(2) {
-        println!("capture adds {:.2} of what {name} adds", added(1) / added(way));
+    for (what, of) in [("on the clock", Took::clock as fn(&Took) -> f64), ("of CPUs", Took::cpus)] {
+        let medians: Vec<f64> = times.iter().map(|times| median(times, of)).collect();
+        let added = |way: usize| medians[way] - medians[0];
+        for (way, (name, _)) in ways.iter().enumerate() {
+            let (median, factor) = (medians[way], medians[way] / medians[0]);
+            let share = match way {
+                0 | 1 => String::new(),
+                _ => format!("  capture adds {:.2} of that", added(1) / added(way)),
+            };
+            println!(
+                "{name:<25} {median:>8.3} s {what}  factor {factor:>6.2}  added {:>8.3} s{share}",
+                added(way)
+            );
+        }
     }
     ExitCode::SUCCESS
 }

@@ -69,10 +69,12 @@ pub(crate) enum Call {
         at: Option<u64>,
     },
     Open {
+        path: PathAt,
         flags: u64,
     },
     /// `openat2`: where its flags lie.
     OpenHow {
+        path: PathAt,
         address: u64,
     },
     Close {
@@ -216,8 +218,8 @@ pub(crate) const KNOWN: &[Known] = &[
     noted(libc::SYS_pread64, |a| bytes(a, false, Some(a[3]))),
     noted(libc::SYS_pwrite64, |a| bytes(a, true, Some(a[3]))),
     noted(libc::SYS_close, |a| Call::Close { fd: fd(a[0]) }),
-    followed(libc::SYS_openat, |a| Call::Open { flags: a[2] }),
-    followed(libc::SYS_open, |a| Call::Open { flags: a[1] }),
+    noted(libc::SYS_openat, |a| Call::Open { path: path(a[0], a[1]), flags: a[2] }),
+    noted(libc::SYS_open, |a| Call::Open { path: here(a[0]), flags: a[1] }),
     followed(libc::SYS_mmap, |a| {
         let (protection, flags) = (a[2] as u32, a[3] as u32);
         Call::Map(MapCall { protection, flags, fd: fd(a[4]), len: a[1], offset: a[5] })
@@ -251,10 +253,11 @@ pub(crate) const KNOWN: &[Known] = &[
         mode: a[1] as u32,
         end: a[2].saturating_add(a[3]),
     }),
-    followed(libc::SYS_creat, |_| Call::Open {
+    noted(libc::SYS_creat, |a| Call::Open {
+        path: here(a[0]),
         flags: (libc::O_CREAT | libc::O_TRUNC | libc::O_WRONLY) as u64,
     }),
-    followed(libc::SYS_openat2, |a| Call::OpenHow { address: a[2] }),
+    noted(libc::SYS_openat2, |a| Call::OpenHow { path: path(a[0], a[1]), address: a[2] }),
     followed(libc::SYS_mremap, |a| Call::Remap { start: a[0], old_len: a[1], len: a[2], flags: a[3] as u32 }),
     followed(libc::SYS_fsync, |a| Call::Sync { fd: fd(a[0]) }),
     followed(libc::SYS_fdatasync, |a| Call::Sync { fd: fd(a[0]) }),

@@ -1,17 +1,19 @@
 //! Descriptors of a process: what each number is, looked up when it is first used.
 //!
 //! A number is in the table only while nobody has closed it: every call that closes is seen, so that a number which
-//! is absent is looked up anew. Numbers that threads of a process do not share (`CLONE_FILES` without
-//! `CLONE_THREAD`, or the reverse) are left out.
+//! is absent is looked up anew. Files get the lowest number that is free (open(2)), so that new ones are found where
+//! the known ones end ([`Descriptors::next_new`]). A close is seen before it happens: where others have the same
+//! numbers, one that is to be closed may still be what it was, free, or new. Numbers that threads of a process do not
+//! share (`CLONE_FILES` without `CLONE_THREAD`, or the reverse) are left out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags};
 
 use crate::calls::Descriptor;
-use crate::files::{Files, Held};
+use crate::files::{Files, Held, Looked};
 
 /// What a number is.
 #[derive(Debug, Clone)]
@@ -32,8 +34,26 @@ pub(crate) enum Probe {
     Refused,
 }
 
-/// Numbers above this are not probed for a free one.
-const PROBED_MAX: Descriptor = 4096;
+/// A number that is there, and was not known.
+#[derive(Debug)]
+pub(crate) enum New {
+    /// This one: a file, or something else.
+    Number(Descriptor, Option<Looked>),
+    /// There is none.
+    None,
+    /// The kernel does not say.
+    Refused,
+}
+
+/// A number that a task was to close.
+#[derive(Debug)]
+struct Closing {
+    by: i32,
+    /// Which file it was; nothing where it was none.
+    file: Option<u32>,
+    /// It has been closed: its task was seen again.
+    done: bool,
+}
 
 /// Numbers of one process.
 #[derive(Debug)]
@@ -41,6 +61,11 @@ pub(crate) struct Descriptors {
     /// The process, to take descriptors from; nothing where it is gone.
     process: Option<OwnedFd>,
     slots: BTreeMap<Descriptor, Slot>,
+    /// How many numbers each file has.
+    names: HashMap<u32, u32>,
+    unknown: Unknown,
+    /// Numbers that tasks were to close, of which it is not known yet, or matters still, when they did.
+    closing: BTreeMap<Descriptor, Closing>,
     /// Another process has the same numbers, or may have.
     pub(crate) shared: bool,
     /// Lookups that were refused.
@@ -52,17 +77,39 @@ impl Descriptors {
     pub(crate) fn of(pid: i32) -> Self {
         let pid = Pid::from_raw(pid);
         let process = pid.and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok());
-        Self { process, slots: BTreeMap::new(), shared: false, refused: 0 }
+        Self {
+            process,
+            slots: BTreeMap::new(),
+            names: HashMap::new(),
+            unknown: Unknown::default(),
+            closing: BTreeMap::new(),
+            shared: false,
+            refused: 0,
+        }
     }
 
     /// Those of a child, which begins with its parent's.
     pub(crate) fn forked(&self, pid: i32) -> Self {
-        Self { slots: self.slots.clone(), shared: self.shared, ..Self::of(pid) }
+        Self {
+            slots: self.slots.clone(),
+            names: self.names.clone(),
+            unknown: self.unknown.clone(),
+            shared: self.shared,
+            ..Self::of(pid)
+        }
     }
 
     /// Another program runs: what was to be closed then is closed.
     pub(crate) fn forget_all(&mut self) {
         self.slots.clear();
+        self.names.clear();
+        self.unknown = Unknown::default();
+        self.closing.clear();
+    }
+
+    /// Whether it is known what a number is.
+    pub(crate) fn knows(&self, fd: Descriptor) -> bool {
+        self.slots.contains_key(&fd)
     }
 
     /// The file of a number; nothing where it is none.
@@ -104,41 +151,80 @@ impl Descriptors {
         }
     }
 
-    /// The number that the next file gets: the lowest that is free. Those below that we did not know are known
-    /// then. Nothing where it cannot be had for sure.
-    pub(crate) fn next_number(&mut self, files: &mut Files) -> Option<Descriptor> {
+    /// A number that is there and was not known, if there is one; [`Self::set`] is to say what it is.
+    pub(crate) fn next_new(&mut self, files: &mut Files) -> New {
+        let mut from = 0;
         loop {
-            let mut free = 0;
-            for fd in self.slots.keys() {
-                if *fd != free {
-                    break;
-                }
-                free += 1;
-            }
-            if free > PROBED_MAX {
-                return None;
-            }
-            match self.probe(free) {
-                Probe::Free => return Some(free),
-                Probe::Refused => return None,
+            let fd = self.unknown.from(from);
+            let closing = self.closing.get(&fd);
+            match self.probe(fd) {
                 Probe::Open(taken) => {
-                    let held = files.look(taken).map(|looked| Arc::new(looked.held));
-                    self.set(free, held);
+                    let looked = files.look(taken);
+                    let file = looked.as_ref().map(|looked| looked.held.file);
+                    if closing.is_none_or(|closing| closing.done || closing.file != file) {
+                        return New::Number(fd, looked);
+                    }
                 }
+                // What was opened before it was closed lies beyond.
+                Probe::Free if closing.is_some() => {}
+                Probe::Free => return New::None,
+                Probe::Refused => return New::Refused,
             }
+            from = fd + 1;
         }
+    }
+
+    /// Numbers that were to be closed, and are the same file as before: opened again, or not closed yet.
+    pub(crate) fn maybe_closed(&self) -> Vec<Descriptor> {
+        let maybe = |(_, closing): &(&Descriptor, &Closing)| !closing.done && closing.file.is_some();
+        self.closing.iter().filter(maybe).map(|(fd, _)| *fd).collect()
+    }
+
+    /// A task is seen again: what it was to close is closed.
+    pub(crate) fn closed_by(&mut self, tid: i32) {
+        self.closing.values_mut().filter(|closing| closing.by == tid).for_each(|closing| closing.done = true);
+    }
+
+    /// Nobody opens now: where a number was that is closed does not matter any more.
+    pub(crate) fn forget_closed(&mut self) {
+        self.closing.retain(|_, closing| !closing.done);
     }
 
     /// What a number is from now on.
     pub(crate) fn set(&mut self, fd: Descriptor, held: Option<Arc<Held>>) {
+        self.remove(fd);
+        self.closing.remove(&fd);
+        if let Some(held) = &held {
+            *self.names.entry(held.file).or_default() += 1;
+        }
         self.slots.insert(fd, held.map_or(Slot::Other, Slot::File));
+        self.unknown.known(fd);
     }
 
-    /// A number is closed; the file, if it was the last of this process that named it.
-    pub(crate) fn close(&mut self, fd: Descriptor) -> Option<u32> {
-        let Some(Slot::File(held)) = self.slots.remove(&fd) else { return None };
-        let same = |slot: &Slot| matches!(slot, Slot::File(other) if other.file == held.file);
-        (!self.slots.values().any(same)).then_some(held.file)
+    /// A number is about to be closed; the file, if it was the last of this process that named it. `by`: the task
+    /// that does, where others have the same numbers.
+    pub(crate) fn close(&mut self, fd: Descriptor, by: Option<i32>) -> Option<u32> {
+        let held = self.remove(fd);
+        if let Some(by) = by {
+            let file = held.as_ref().map(|held| held.file);
+            self.closing.insert(fd, Closing { by, file, done: false });
+        }
+        let held = held?;
+        (!self.names.contains_key(&held.file)).then_some(held.file)
+    }
+
+    /// The file that a number was.
+    fn remove(&mut self, fd: Descriptor) -> Option<Arc<Held>> {
+        let slot = self.slots.remove(&fd)?;
+        self.unknown.unknown(fd);
+        let Slot::File(held) = slot else { return None };
+        if let Some(names) = self.names.get_mut(&held.file) {
+            *names -= 1;
+            if *names == 0 {
+                self.names.remove(&held.file);
+            }
+        }
+        Some(held)
     }
 
     /// Numbers in a range, of those that are known.
@@ -149,5 +235,75 @@ impl Descriptors {
             return Vec::new();
         }
         self.slots.range(first..=last).map(|(fd, _)| *fd).collect()
+    }
+}
+
+/// Numbers that are not known: some, and all from one on.
+#[derive(Debug, Clone, Default)]
+struct Unknown {
+    some: BTreeSet<Descriptor>,
+    from: Descriptor,
+    /// Known numbers far beyond.
+    far: BTreeSet<Descriptor>,
+}
+
+impl Unknown {
+    /// Numbers further beyond than this are kept by themselves, and not all that lie between.
+    const FAR: Descriptor = 1024;
+
+    fn known(&mut self, fd: Descriptor) {
+        if fd < self.from {
+            self.some.remove(&fd);
+        } else if fd - self.from > Self::FAR {
+            self.far.insert(fd);
+        } else {
+            self.some.extend(self.from..fd);
+            self.from = fd + 1;
+            self.far.remove(&fd);
+            while self.far.remove(&self.from) {
+                self.from += 1;
+            }
+        }
+    }
+
+    fn unknown(&mut self, fd: Descriptor) {
+        if fd < self.from {
+            self.some.insert(fd);
+        }
+        self.far.remove(&fd);
+    }
+
+    /// The first one from this number on.
+    fn from(&self, fd: Descriptor) -> Descriptor {
+        if let Some(first) = self.some.range(fd..).next() {
+            return *first;
+        }
+        let mut first = self.from.max(fd);
+        while self.far.contains(&first) {
+            first += 1;
+        }
+        first
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lowest_number_that_is_not_known_is_found() {
+        let mut unknown = Unknown::default();
+        (0..10).chain([12, 255, 5000]).for_each(|fd| unknown.known(fd));
+        assert_eq!((unknown.from(0), unknown.from(11), unknown.from(13)), (10, 11, 13));
+        unknown.unknown(4);
+        unknown.known(10);
+        assert_eq!((unknown.from(0), unknown.from(5)), (4, 11));
+        unknown.known(4);
+        unknown.known(11);
+        (13..5000).for_each(|fd| unknown.known(fd));
+        assert_eq!((unknown.from(0), unknown.from(5000)), (5001, 5001));
+        unknown.unknown(5000);
+        assert_eq!((unknown.from(0), unknown.from(6000)), (5000, 6000));
+        assert!(unknown.far.is_empty());
     }
 }

@@ -6,8 +6,9 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use rustix::fs::{AtFlags, FileType, OFlags, Statx, StatxFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Statx, StatxFlags};
 use trace::TraceFile;
 
 /// What makes a file itself.
@@ -115,15 +116,38 @@ pub(crate) struct Looked {
     pub(crate) born: f64,
 }
 
+impl Looked {
+    /// Whether these flags of an open ask for the access that it has.
+    pub(crate) fn has_access(&self, flags: u64) -> bool {
+        let mode = u64::from(OFlags::ACCMODE.bits());
+        flags & mode == u64::from(self.flags.bits()) & mode
+    }
+}
+
 /// Files by number.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Files {
+    /// The folder of this process's descriptors as links, where their paths are read.
+    links: Option<Arc<OwnedFd>>,
     numbers: HashMap<Identity, u32>,
     file_systems: HashMap<(u32, u32), Holds>,
     /// The table.
     pub(crate) rows: Vec<TraceFile>,
     /// Sizes at the last look, by number; what lies before that is there, unless the file was cut.
     known_sizes: Vec<u64>,
+}
+
+impl Default for Files {
+    fn default() -> Self {
+        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Self {
+            links: rustix::fs::open("/proc/self/fd", flags, Mode::empty()).ok().map(Arc::new),
+            numbers: HashMap::new(),
+            file_systems: HashMap::new(),
+            rows: Vec::new(),
+            known_sizes: Vec::new(),
+        }
+    }
 }
 
 impl Files {
@@ -134,7 +158,8 @@ impl Files {
         if flags.contains(OFlags::PATH) {
             return None;
         }
-        let name = || PathBuf::from(OsStr::from_bytes(&own_path(descriptor.as_fd())));
+        let links = self.links.clone();
+        let name = || PathBuf::from(OsStr::from_bytes(&own_path(links.as_deref(), descriptor.as_fd())));
         let file = self.number(&status, || holds(descriptor.as_fd()), name)?;
         let access = flags & OFlags::ACCMODE;
         let held = Held {
@@ -228,11 +253,12 @@ fn of_magic(magic: u64) -> Holds {
     }
 }
 
-/// The path of a descriptor of ours.
-fn own_path(descriptor: BorrowedFd<'_>) -> Vec<u8> {
+/// The path of a descriptor of ours, read in the folder of links.
+fn own_path(links: Option<&OwnedFd>, descriptor: BorrowedFd<'_>) -> Vec<u8> {
     use std::os::fd::AsRawFd;
-    let link = format!("/proc/self/fd/{}", descriptor.as_raw_fd());
-    rustix::fs::readlink(link, Vec::new()).map(std::ffi::CString::into_bytes).unwrap_or_default()
+    let link = descriptor.as_raw_fd().to_string();
+    let path = links.map(|links| rustix::fs::readlinkat(links, link, Vec::new()));
+    path.and_then(Result::ok).map(std::ffi::CString::into_bytes).unwrap_or_default()
 }
 
 #[cfg(test)]

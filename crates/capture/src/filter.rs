@@ -98,7 +98,8 @@ mod tests {
         let judged = |notices, number: libc::c_long, arch| judge(&filter(notices), number as u32, arch, 0);
         assert_eq!(judged(true, libc::SYS_pread64, ARCH), libc::SECCOMP_RET_USER_NOTIF);
         assert_eq!(judged(false, libc::SYS_pread64, ARCH), libc::SECCOMP_RET_TRACE);
-        assert_eq!(judged(true, libc::SYS_openat, ARCH), libc::SECCOMP_RET_TRACE);
+        assert_eq!(judged(true, libc::SYS_openat, ARCH), libc::SECCOMP_RET_USER_NOTIF);
+        assert_eq!(judged(true, libc::SYS_mmap, ARCH), libc::SECCOMP_RET_TRACE);
         assert_eq!(judged(true, libc::SYS_futex, ARCH), libc::SECCOMP_RET_ALLOW);
         let other = 0x4000_0003;
         assert_eq!(judged(true, libc::SYS_read, other), libc::SECCOMP_RET_ALLOW);

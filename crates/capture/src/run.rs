@@ -246,7 +246,7 @@ impl Run<'_> {
                     answer(notices, self.follower, outlet, done);
                 })
             });
-            scope.spawn(|| ticker.run());
+            let ticks = scope.spawn(|| ticker.run());
             start();
             let mut stops = Stops::new(self.follower, &outlet, self.root, &leave, &root_ended);
             stops.every_call = was_there;
@@ -261,6 +261,7 @@ impl Run<'_> {
                 answerer.get().iter().for_each(|thread| thread.wake());
                 std::thread::sleep(Duration::from_millis(1));
             }
+            let _ = ticks.join(); // A look that is under way has its operations, too.
             outlet.pass_all(&mut locked(self.follower), true);
             outlet.close();
             let written = writer.join().unwrap_or_else(|_| Err(io::Error::other("the writer panicked")));

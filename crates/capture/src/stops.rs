@@ -181,7 +181,9 @@ impl<'a> Stops<'a> {
     /// A signal is about to be delivered.
     fn signal(&self, tid: i32, signal: i32) {
         if self.notices {
-            sys::restart_quietly(tid, |number, fd| locked(self.follower).is_quiet(tid, number, fd));
+            sys::restart_quietly(tid, |number, arguments| {
+                locked(self.follower).is_quiet(tid, number, arguments)
+            });
         }
         let how = if self.every_call { Resume::ToCallBoundary } else { Resume::Freely };
         sys::resume(tid, how, signal);
@@ -206,7 +208,7 @@ impl<'a> Stops<'a> {
 
     /// A task is about to end: its memory is still there.
     fn ending(&self, tid: i32) {
-        let last_of = locked(self.follower).is_last_of(tid).filter(|_| self.looks);
+        let last_of = locked(self.follower).ending(tid).filter(|_| self.looks);
         let look = last_of.map(|pid| (pid, look_at(pid, true)));
         let mut follower = locked(self.follower);
         follower.settle(tid);

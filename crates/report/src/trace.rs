@@ -10,9 +10,11 @@
 mod counters;
 mod events;
 mod ftrace;
+mod line;
 mod packets;
 mod perfetto;
 mod proto;
+mod tasks;
 mod trace_dat;
 mod tracepoints;
 

@@ -9,12 +9,21 @@ use std::fmt;
 
 use units::Nanos;
 
-use crate::sample::PhaseSample;
-
 /// Rows of the first chunk; each further one has twice as many as the one before.
 const FIRST_ROWS: usize = 16;
 /// Rows of a chunk at most.
 const MOST_ROWS: usize = 256;
+
+/// All counters at the end of a phase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PhaseSample {
+    /// The phase's name.
+    pub name: String,
+    /// When it ended.
+    pub at: Nanos,
+    /// `/proc/vmstat` names: events since boot, gauges as they are.
+    pub vmstat: BTreeMap<String, u64>,
+}
 
 /// Who is handed chunks.
 pub type SampleSink = Box<dyn FnMut(SampleChunk<'_>)>;

@@ -21,19 +21,8 @@ use mm::version::geometry::Cache;
 use units::Nanos;
 use workload::Outcome;
 
-use crate::handing::{Handing, SampleChunk, SampleSink};
+use crate::handing::{Handing, PhaseSample, SampleChunk, SampleSink};
 use crate::machine::Sim;
-
-/// All counters at the end of a phase.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PhaseSample {
-    /// The phase's name.
-    pub name: String,
-    /// When it ended.
-    pub at: Nanos,
-    /// `/proc/vmstat` names: events since boot, gauges as they are.
-    pub vmstat: BTreeMap<String, u64>,
-}
 
 /// All that is read when a program has ended, at one instant.
 #[derive(Debug)]

@@ -35,11 +35,11 @@ impl Follower {
             Call::Replace { fd } => self.close(tid, fd),
             Call::CloseRange { flags, .. } if flags & CLOSE_LATER != 0 => Next::Done,
             Call::CloseRange { first, last, .. } => self.close_range(tid, first, last),
-            Call::Open { flags } => self.open(tid, flags),
-            Call::OpenHow { address } => {
+            Call::Open { path, flags } => self.open(tid, path, flags),
+            Call::OpenHow { path, address } => {
                 let mut flags = [0; 8];
                 sys::read_memory(tid, address, &mut flags);
-                self.open(tid, u64::from_ne_bytes(flags))
+                self.open(tid, path, u64::from_ne_bytes(flags))
             }
             Call::Settle => Next::Done,
             Call::Unseen(name) => {
@@ -158,6 +158,9 @@ impl Follower {
             return self.begin(tid, UnderWay::Transfer { file: held.file, write, offset });
         }
         let wanted = self.wanted(tid, wanted).min(TRANSFER_MAX);
+        if self.cutting > 0 {
+            self.files.cut(held.file);
+        }
         let len = if write { wanted } else { self.files.there(&held, offset, wanted) };
         self.gaps.noted += 1;
         let kind = if write { OperationKind::Write } else { OperationKind::Read };
@@ -212,7 +215,12 @@ impl Follower {
     }
 
     fn close(&mut self, tid: i32, fd: Descriptor) -> Next {
-        let closed = self.process_of(tid).and_then(|process| process.descriptors.close(fd));
+        let alone = self.process_of(tid).is_none_or(|process| process.is_alone());
+        if !alone {
+            self.file_of(tid, fd); // It is known what it was.
+        }
+        let by = (!alone).then_some(tid);
+        let closed = self.process_of(tid).and_then(|process| process.descriptors.close(fd, by));
         if let Some(file) = closed {
             self.note(tid, OperationKind::Close, file, 0, 0, 0);
         }
@@ -270,10 +278,12 @@ impl Follower {
         Next::Done
     }
 
-    /// Whether no signal ends this call on this descriptor: it is on a file.
-    pub(crate) fn is_quiet(&mut self, tid: i32, number: u64, fd: u64) -> bool {
-        match known(number).map(|known| (known.read)([fd, 0, 0, 0, 0, 0])) {
+    /// Whether no signal ends this call, because it is on a file.
+    pub(crate) fn is_quiet(&mut self, tid: i32, number: u64, arguments: [u64; 6]) -> bool {
+        match known(number).map(|known| (known.read)(arguments)) {
             Some(Call::Transfer { fd, .. }) => self.file_of(tid, fd).is_some(),
+            // A pipe or a terminal may be waited for, and a signal ends that.
+            Some(Call::Open { path, .. } | Call::OpenHow { path, .. }) => !Self::is_waited_for(tid, path),
             Some(_) => true,
             None => false,
         }

@@ -1,6 +1,5 @@
 //! A call ends: what it came to.
 
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use trace::{NONE, Operation, OperationKind, open};
@@ -59,8 +58,10 @@ impl Follower {
 
     /// A task is gone, or begins anew: its call has no end.
     pub(super) fn forget_call(&mut self, tid: i32) {
-        self.gaps.unsettled += u64::from(self.unsettled(tid).is_some());
-        if let Some(begun) = self.tasks.get_mut(&tid).and_then(|task| task.begun.take()) {
+        let opening = self.opening_over(tid).map(|(begun, _)| begun);
+        self.gaps.unsettled += u64::from(opening.is_some());
+        let begun = opening.or_else(|| self.tasks.get_mut(&tid)?.begun.take());
+        if let Some(begun) = begun {
             self.ledger.end(begun.place, Vec::new());
         }
     }
@@ -71,10 +72,9 @@ impl Follower {
                 let kind = if write { OperationKind::Write } else { OperationKind::Read };
                 vec![Did::on(kind, file, offset, result)]
             }
-            UnderWay::Open { flags, .. } => {
-                let Some((fd, taken)) = self.opened_at(tid, result) else { return Vec::new() };
-                self.opened(tid, begun.at_ns, flags, fd, taken).into_iter().collect()
-            }
+            UnderWay::Open { flags } => self.opened_at(tid, begun.at_ns, flags, result).into_iter().collect(),
+            // Found among what is new, and not by the call's end.
+            UnderWay::Opening { .. } => Vec::new(),
             UnderWay::Copy { from, to } => {
                 let read = from.map(|(file, at)| Did::on(OperationKind::Read, file, at, result));
                 let write = to.map(|(file, at)| Did::on(OperationKind::Write, file, at, result));
@@ -106,33 +106,33 @@ impl Follower {
         }
     }
 
-    fn opened_at(&mut self, tid: i32, fd: u64) -> Option<(Descriptor, OwnedFd)> {
+    /// An open has ended: what its number is.
+    fn opened_at(&mut self, tid: i32, at_ns: u64, flags: u64, fd: u64) -> Option<Did> {
         let fd = Descriptor::try_from(fd).ok()?;
-        Some((fd, self.process_of(tid)?.descriptors.take(fd)?))
+        let pid = self.tasks.get(&tid)?.process;
+        let descriptors = &mut self.processes.get_mut(&pid)?.descriptors;
+        let taken = descriptors.take(fd)?;
+        match self.files.look(taken) {
+            Some(looked) if looked.has_access(flags) => self.opened(pid, at_ns, flags, fd, looked),
+            looked => {
+                descriptors.set(fd, looked.map(|looked| Arc::new(looked.held)));
+                None
+            }
+        }
     }
 
-    /// A number is a file now, if it is one that was opened by these flags.
+    /// A number is this file now, which was opened by these flags.
     pub(super) fn opened(
         &mut self,
-        tid: i32,
+        pid: i32,
         at_ns: u64,
         flags: u64,
         fd: Descriptor,
-        taken: OwnedFd,
+        looked: Looked,
     ) -> Option<Did> {
-        let process = self.tasks.get(&tid)?.process;
-        let descriptors = &mut self.processes.get_mut(&process)?.descriptors;
-        let Some(Looked { held, flags: has, born }) = self.files.look(taken) else {
-            descriptors.set(fd, None);
-            return None;
-        };
+        let Looked { held, flags: has, born } = looked;
+        let descriptors = &mut self.processes.get_mut(&pid)?.descriptors;
         let asked = |flag: libc::c_int| flags & u64::from(flag.cast_unsigned()) != 0;
-        let access = flags & u64::from(OFlags::ACCMODE.bits());
-        if access != u64::from((has & OFlags::ACCMODE).bits()) {
-            // It came by another way, which nobody sees: over a socket.
-            descriptors.set(fd, Some(Arc::new(held)));
-            return None;
-        }
         let began = self.began_at + at_ns as f64 / 1e9;
         let created = asked(libc::O_CREAT) && born >= began - COARSE;
         let bits = [

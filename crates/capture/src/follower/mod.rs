@@ -53,10 +53,14 @@ enum UnderWay {
         write: bool,
         offset: u64,
     },
-    /// `number`: the one that it gets; nothing where its end is told.
+    /// An open whose end is told.
     Open {
         flags: u64,
-        number: Option<Descriptor>,
+    },
+    /// One whose end is not. `name`: the last part of its path, where others of the process may open, too.
+    Opening {
+        flags: u64,
+        name: Option<Vec<u8>>,
     },
     Copy {
         from: Option<(u32, u64)>,
@@ -102,6 +106,8 @@ struct Task {
     /// When its last operation ended.
     idle_since_ns: u64,
     begun: Option<Begun>,
+    /// It is about to end.
+    ending: bool,
 }
 
 /// A process.
@@ -112,8 +118,25 @@ struct Process {
     /// Its tasks that are there.
     tasks: u32,
     descriptors: Descriptors,
+    /// Its tasks of which it is not known yet whether they have opened what they were to, oldest first.
+    opening: Vec<i32>,
     /// Which memory it has: that of its parent between `vfork` and `exec`.
     memory: u32,
+}
+
+impl Process {
+    /// Whether nobody else has its numbers.
+    const fn is_alone(&self) -> bool {
+        self.tasks == 1 && !self.descriptors.shared
+    }
+
+    /// A task is seen again: what it was to close is closed.
+    fn closed_by(&mut self, tid: i32) {
+        self.descriptors.closed_by(tid);
+        if self.opening.is_empty() {
+            self.descriptors.forget_closed();
+        }
+    }
 }
 
 /// Everything.
@@ -134,6 +157,8 @@ pub(crate) struct Follower {
     pub(crate) gaps: Gaps,
     /// The end of every call is told, wanted or not.
     tells_ends: bool,
+    /// Opens under way that cut their file.
+    cutting: usize,
 }
 
 impl Follower {
@@ -154,6 +179,7 @@ impl Follower {
             counts: [0; OperationKind::ALL.len()],
             gaps: Gaps::default(),
             tells_ends,
+            cutting: 0,
         }
     }
 
@@ -241,8 +267,12 @@ impl Follower {
 
     /// The file of a descriptor.
     fn file_of(&mut self, tid: i32, fd: Descriptor) -> Option<std::sync::Arc<crate::files::Held>> {
-        let process = self.tasks.get(&tid)?.process;
-        self.processes.get_mut(&process)?.descriptors.file(fd, &mut self.files)
+        let pid = self.tasks.get(&tid)?.process;
+        let process = self.processes.get(&pid)?;
+        if !process.opening.is_empty() && !process.descriptors.knows(fd) {
+            self.find_new(pid, None); // Another task has opened it.
+        }
+        self.processes.get_mut(&pid)?.descriptors.file(fd, &mut self.files)
     }
 
     /// Operations that are ready to be written.

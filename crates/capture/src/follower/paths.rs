@@ -20,6 +20,13 @@ impl Follower {
         self.files.at_path(&reached, follow, || as_named(tid, path.folder, named))
     }
 
+    /// Whether an open of this path may wait for others: it is a pipe or a device.
+    pub(super) fn is_waited_for(tid: i32, path: PathAt) -> bool {
+        let Some(bytes) = sys::read_path(tid, path.address) else { return false };
+        let reached = reached(tid, path.folder, Path::new(OsStr::from_bytes(&bytes)));
+        std::fs::metadata(reached).is_ok_and(|found| !found.is_file() && !found.is_dir())
+    }
+
     /// The number of a file by its path in `maps`.
     pub(super) fn file_named(&mut self, tid: i32, path: &Path) -> Option<u32> {
         let reached = reached(tid, libc::AT_FDCWD, path);

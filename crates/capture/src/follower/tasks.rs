@@ -134,6 +134,7 @@ impl Follower {
         let Some(task) = self.tasks.remove(&tid) else { return false };
         let Some(process) = self.processes.get_mut(&task.process) else { return true };
         process.tasks = process.tasks.saturating_sub(1);
+        process.closed_by(tid);
         if process.tasks == 0
             && let Some(process) = self.processes.remove(&task.process)
         {
@@ -159,13 +160,16 @@ impl Follower {
         self.task_rows.len()
     }
 
-    /// Whether this task is the last of its process, with memory of its own.
-    pub(crate) fn is_last_of(&self, tid: i32) -> Option<i32> {
-        let task = self.tasks.get(&tid)?;
-        let process = self.processes.get(&task.process)?;
-        let alone =
-            !self.processes.iter().any(|(pid, other)| *pid != task.process && other.memory == process.memory);
-        (process.tasks == 1 && alone).then_some(task.process)
+    /// A task is about to end. Its process, if all others of it are, too, and nobody else has its memory.
+    pub(crate) fn ending(&mut self, tid: i32) -> Option<i32> {
+        let task = self.tasks.get_mut(&tid)?;
+        task.ending = true;
+        let pid = task.process;
+        let process = self.processes.get(&pid)?;
+        let alone = !self.processes.iter().any(|(other, of)| *other != pid && of.memory == process.memory);
+        let last = process.tasks == 1
+            || self.tasks.values().filter(|task| task.process == pid).all(|task| task.ending);
+        (last && alone).then_some(pid)
     }
 
     /// Processes to look at, each memory once.
@@ -179,7 +183,7 @@ impl Follower {
 
     fn add_process(&mut self, pid: i32, parent: u32, memory: u32, descriptors: Descriptors) {
         let number = u32::try_from(self.task_rows.len()).unwrap_or(NONE);
-        self.processes.insert(pid, Process { number, tasks: 1, descriptors, memory });
+        self.processes.insert(pid, Process { number, tasks: 1, descriptors, opening: Vec::new(), memory });
         self.add_task(pid, pid, parent, number);
     }
 
@@ -188,7 +192,7 @@ impl Follower {
         let name = self.task_rows.get(parent as usize).map(|row| row.name.clone()).unwrap_or_default();
         self.task_rows.push(TraceTask { tid: tid.cast_unsigned(), parent, process: first, name });
         let idle_since_ns = self.now_ns();
-        self.tasks.insert(tid, Task { number, process, idle_since_ns, begun: None });
+        self.tasks.insert(tid, Task { number, process, idle_since_ns, begun: None, ending: false });
     }
 
     fn new_memory(&mut self, memory: Memory) -> u32 {

@@ -157,19 +157,20 @@ const ERESTARTSYS: i64 = -512;
 const ERESTARTNOINTR: i64 = -513;
 
 /// Has a task that stopped for a signal begin its call again after it, whatever the signal's handler asks for, if
-/// `is_quiet` says of the call's number and first argument that no signal ends it.
+/// `is_quiet` says of the call's number and arguments that no signal ends it.
 ///
 /// A notice that nobody has received yet ends with a signal as a read of a pipe does; a read of a file never
 /// does, and programs do not expect it.
 #[allow(unsafe_code)]
-pub(crate) fn restart_quietly(tid: i32, is_quiet: impl FnOnce(u64, u64) -> bool) {
+pub(crate) fn restart_quietly(tid: i32, is_quiet: impl FnOnce(u64, [u64; 6]) -> bool) {
     let mut registers = std::mem::MaybeUninit::<libc::user_regs_struct>::zeroed();
     if request(libc::PTRACE_GETREGS, tid, 0, registers.as_mut_ptr() as usize).is_err() {
         return;
     }
     // SAFETY: zeroes are a value of this structure of numbers, and the kernel has filled it.
     let mut registers = unsafe { registers.assume_init() };
-    if registers.rax.cast_signed() == ERESTARTSYS && is_quiet(registers.orig_rax, registers.rdi) {
+    let arguments = [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9];
+    if registers.rax.cast_signed() == ERESTARTSYS && is_quiet(registers.orig_rax, arguments) {
         registers.rax = ERESTARTNOINTR.cast_unsigned();
         let _ = request(libc::PTRACE_SETREGS, tid, 0, &raw mut registers as usize);
     }

@@ -64,6 +64,24 @@ pub(crate) fn opens(path: &Path) {
     panic!("{}", std::process::Command::new("true").exec());
 }
 
+/// Four threads: each opens and reads a file of its own three hundred times, and fails to open another as often.
+pub(crate) fn opening_threads(path: &Path) {
+    std::thread::scope(|scope| {
+        for part in 0..4 {
+            let path = path.with_file_name(format!("file{part}"));
+            scope.spawn(move || {
+                for _ in 0..300 {
+                    let file = File::open(&path).unwrap();
+                    assert_eq!(file.read_at(&mut [0; 200], 0).unwrap(), 100 + part);
+                    File::open(path.with_file_name(format!("nowhere{part}"))).unwrap_err();
+                    drop(file);
+                    File::open(path.with_file_name("nowhere")).unwrap_err();
+                }
+            });
+        }
+    });
+}
+
 extern "C" fn ring(_: libc::c_int) {}
 
 /// Reads a file while a clock rings, whose handler does not want calls to begin again. No signal ends a read of a

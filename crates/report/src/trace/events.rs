@@ -17,7 +17,7 @@ use recording::{Event, NameId, Names};
 
 use super::ByName;
 use super::packets::{Annotations, Category, Happens, Key, Kind, Name, Packets, Text, Track};
-use super::perfetto::Tasks;
+use super::tasks::Tasks;
 
 /// What waits are that nobody suffers from: threads without work, programs that sleep by choice.
 const IDLE: [&str; 5] = ["asleep", "dozing", "nanosleep", "wait4", "delayed work"];

@@ -15,10 +15,10 @@ use std::collections::BTreeMap;
 
 use recording::{Chunk, Names, OomKill, Phase, Recording, SectionTime, Wait};
 
-use super::Threads;
 use super::counters;
 use super::events::{Canvas, Drawing};
-use super::packets::{Category, Happens, Key, Kind, Packets, Track};
+use super::packets::{Category, Happens, Key, Kind, Packets};
+use super::tasks::Tasks;
 
 /// A trace in the format of Perfetto; times are boot time.
 #[derive(Debug)]
@@ -55,31 +55,6 @@ impl PerfettoTrace {
     /// The bytes that have come since the last call.
     pub(super) fn take(&mut self) -> Vec<u8> {
         self.packets.take()
-    }
-}
-
-/// Tracks of tasks, made when they first do something.
-#[derive(Debug, Default)]
-pub(super) struct Tasks {
-    threads: Threads,
-    tracks: BTreeMap<String, Track>,
-}
-
-impl Tasks {
-    fn start_processes(&mut self, workload: &str, packets: &mut Packets) {
-        packets.track("kernel threads", None, 1, Kind::Process(super::Thread::KERNEL_PID));
-        packets.track(workload, None, 2, Kind::Process(super::Thread::PROGRAM_PID));
-    }
-
-    /// The track of the task called `name`.
-    pub(super) fn track(&mut self, name: &str, packets: &mut Packets) -> Track {
-        if let Some(&track) = self.tracks.get(name) {
-            return track;
-        }
-        let thread = self.threads.number(name);
-        let track = packets.track(name, None, thread.tid, Kind::Thread(thread.pid, thread.tid));
-        self.tracks.insert(name.to_owned(), track);
-        track
     }
 }
 

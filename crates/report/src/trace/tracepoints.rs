@@ -9,7 +9,7 @@ use std::fmt::{Result, Write};
 
 use recording::WITHIN;
 
-use super::ftrace::{About, device, word};
+use super::line::{About, device, word};
 
 /// Pages of a pageblock are two to the power of this, on x86.
 const PAGEBLOCK_ORDER: i64 = 9;
