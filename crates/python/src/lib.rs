@@ -12,11 +12,13 @@
 //! | `table.rs` | tables for Arrow's PyCapsule interface |
 //! | `recording.rs` | a recording, and the reading of one |
 //! | `run.rs`, `comparison.rs` | one run; several side by side |
+//! | `batch.rs` | sweeps: their plan, a part of one, what is known of all |
 //!
 //! Left out: any decision about a run, a figure or a text. Types and docstrings for readers are in
 //! `python/pagetide/_native.pyi`, beside those here.
 
 mod asked;
+mod batch;
 mod comparison;
 mod errors;
 mod recording;
@@ -29,6 +31,8 @@ use pyo3::prelude::*;
 /// The compiled part of the package pagetide.
 #[pymodule]
 mod _native {
+    #[pymodule_export]
+    use super::batch::{Stop, Sweep, join_chunks, plan_sweep, read_plan, record, run_chunk, table_of};
     #[pymodule_export]
     use super::comparison::{Comparison, compare_folders, compare_kernels};
     #[pymodule_export]

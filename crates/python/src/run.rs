@@ -29,7 +29,7 @@ pub(crate) fn run(
     watcher: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Recording> {
     let (scenario, told) = Request::from(asked).resolve_telling().or_raised(py)?;
-    let plan = [PlannedRun { label: lab::compare::label(&scenario), scenario }];
+    let plan = [PlannedRun { label: lab::label(&scenario), scenario }];
     told.map_or(Ok(()), |told| warn.call1((told,)).map(drop))?;
     warned(py, &plan, warn)?;
     if let Some(out) = &out {

@@ -36,6 +36,11 @@ impl Table {
         Self { batch: batch.expect("the columns have a cell for each row") }
     }
 
+    /// The table that this batch is: of the types that [`column`] makes.
+    pub(crate) const fn of_batch(batch: RecordBatch) -> Self {
+        Self { batch }
+    }
+
     /// The row of a cell in Python.
     fn cell<'py>(&self, py: Python<'py>, column: usize, row: usize) -> PyResult<Bound<'py, PyAny>> {
         let array = self.batch.column(column);

@@ -22,6 +22,8 @@ from ._errors import (
 from ._native import Comparison, Recording, Table, __version__
 from ._progress import Progress
 from ._scenario import Scenario, ScenarioLike, VirtualMachine
+from ._sweep import Sweep, load_sweep, sweep
+from ._tune import Range, Trial, Tuned, tune
 
 __all__ = [
     "Comparison",
@@ -32,16 +34,23 @@ __all__ = [
     "InvariantError",
     "LimitError",
     "Progress",
+    "Range",
     "Recording",
     "Scenario",
     "ScenarioLike",
+    "Sweep",
     "Table",
+    "Trial",
+    "Tuned",
     "UsageError",
     "VirtualMachine",
     "__version__",
     "compare",
     "load",
     "load_all",
+    "load_sweep",
     "resolve",
     "run",
+    "sweep",
+    "tune",
 ]
