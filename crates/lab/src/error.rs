@@ -303,7 +303,14 @@ pub enum LabError {
     Mmtests(#[from] crate::mmtests::MmtestsError),
     /// A program that was not captured, or not to its end.
     #[error(transparent)]
+<<<<<<< HEAD
     Capture(#[from] crate::capture::error::CaptureFailure),
+=======
+    Capture(#[from] crate::capture::CaptureFailure),
+    /// A run on a real kernel that was to be stopped and looked at.
+    #[error("`{0}` cannot be stopped and looked at: only simulated runs are stepped")]
+    NotStepped(String),
+>>>>>>> w-py
     /// No threads to run on.
     #[error("cannot start threads")]
     Threads(#[from] rayon::ThreadPoolBuildError),
@@ -396,6 +403,7 @@ impl LabError {
                  `pagetide report DIR` shows recordings",
             ),
             Self::NotOnHost { .. } => Some("add `--on host`, or leave it out"),
+            Self::NotStepped(_) => Some("run it on `sim`"),
             Self::NoEventsOf(_) => Some("leave `--events` out, or `--on`"),
             Self::NoEventsOfPolicies => Some("name memory for a kernel with `--mem`"),
             Self::SameKernel(_) => Some("use `--seeds` to repeat a run"),

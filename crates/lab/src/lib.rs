@@ -24,6 +24,7 @@
 //! | `program_request.rs` | a captured program on several machines and under several limits |
 //! | `replay.rs` | a trace on simulated machines and on plain replacement policies |
 //! | `simulate.rs` | one scenario on the simulated machine to a recording |
+//! | `stepping.rs` | a run that is stopped to look at it |
 //! | `events.rs` | events of the simulator to those of a recording |
 //! | `heat.rs` | where memory was warm, from recorded events |
 //! | `kept.rs` | recordings that are written while their run goes |
@@ -94,6 +95,7 @@ mod simulate;
 pub mod size;
 pub mod slab_skew;
 pub mod sources;
+pub mod stepping;
 mod swap;
 pub mod sweep;
 pub mod trace;

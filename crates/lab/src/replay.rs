@@ -141,6 +141,27 @@ pub struct ReplayControl {
 /// What became of each cache of a plan.
 pub type Outcomes = Vec<Ended>;
 
+/// What finished, with its place in the plan, and the first failure, or the interruption.
+pub fn results(outcomes: Outcomes, stopped: bool) -> (Vec<(usize, Recording)>, Option<LabError>) {
+    let total = outcomes.len();
+    let (mut results, mut error) = (Vec::new(), None);
+    for (index, outcome) in outcomes.into_iter().enumerate() {
+        match outcome {
+            Ended::Recorded(recording) => results.push((index, recording)),
+            Ended::NotKept(recording, failure) => {
+                results.push((index, recording));
+                error = error.or(Some(failure));
+            }
+            Ended::Failed(failure) => error = error.or(Some(failure)),
+            Ended::NotRun => {}
+        }
+    }
+    if error.is_none() && stopped && results.len() < total {
+        error = Some(LabError::Interrupted { finished: results.len(), total });
+    }
+    (results, error)
+}
+
 impl ReplayRequest {
     /// Every policy at every capacity, then every kernel with every size of memory; names vary slowest.
     ///

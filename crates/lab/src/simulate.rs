@@ -182,7 +182,7 @@ fn finished(
 }
 
 /// Sorts the simulator's errors by whose fault they are.
-fn failure(run: Recording, command: &str, error: &SimError) -> LabError {
+pub(crate) fn failure(run: Recording, command: &str, error: &SimError) -> LabError {
     match error {
         SimError::Run(RunError::Stopped { .. }) => LabError::Interrupted { finished: 0, total: 1 },
         SimError::Violation(_) | SimError::Run(RunError::Deadlock { .. }) => {
@@ -195,12 +195,12 @@ fn failure(run: Recording, command: &str, error: &SimError) -> LabError {
     }
 }
 
-fn violation(run: Recording, command: &str, message: String) -> LabError {
+pub(crate) fn violation(run: Recording, command: &str, message: String) -> LabError {
     let Recording { label, seed, .. } = run;
     LabError::Invariant { label, seed, source: FailedAssertion(message), command: command.to_owned() }
 }
 
-fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without text".into())
 }

@@ -74,7 +74,7 @@ pub fn zones(request: &ZonesRequest) -> Result<List, LabError> {
         hint: Some("give the machine more memory with `--mem`".to_owned()),
     })?;
 
-    let mut list = List::new("zones", &COLUMNS).in_tables(2, &["pcp_batch"]);
+    let mut list = empty();
     list.fact("kernel", name);
     list.fact("machine", machine);
     list.fact("mem", mem);
@@ -88,12 +88,18 @@ pub fn zones(request: &ZonesRequest) -> Result<List, LabError> {
     }
     list.fact("unit", "pages");
     for (index, zone) in (0..).zip(memory.core.alloc.zones()) {
-        list.push(row(&memory, ZoneId(index), zone));
+        list.push(zone_row(&memory, ZoneId(index), zone));
     }
     Ok(list)
 }
 
-fn row(memory: &Memory<NoTrace>, id: ZoneId, zone: &Zone) -> [Cell; COLUMNS.len()] {
+/// A list of zones without any.
+pub(crate) fn empty() -> List {
+    List::new("zones", &COLUMNS).in_tables(2, &["pcp_batch"])
+}
+
+/// A zone as it is now.
+pub(crate) fn zone_row(memory: &Memory<NoTrace>, id: ZoneId, zone: &Zone) -> [Cell; COLUMNS.len()] {
     let mark = |mark| Cell::Count(zone.watermarks.mark(mark));
     let reserve = |class| Cell::Count(zone.watermarks.reserve(class));
     let sizes = memory.core.alloc.pcp(CpuId(0), id).sizes();

@@ -1,11 +1,11 @@
 //! What Python asks for to requests of the lab.
 //!
 //! The package makes texts of everything (`pagetide/_asked.py`), which the lab reads and checks: a mistake is told as
-//! on the command line. Left out: lists of values for sweeps, see `sweep.rs`.
+//! on the command line. Left out: lists of values, of which a sweep is made.
 
 use std::path::PathBuf;
 
-use lab::{GuestRequest, Request, Subject};
+use lab::{GuestRequest, LabError, ReplayOptions, Request, Subject, Timing, TraceFormat};
 use pyo3::prelude::*;
 
 /// A run, and what may be said of it.
@@ -62,5 +62,32 @@ impl From<Asked> for Request {
             },
             ..Self::new(asked.subject.into())
         }
+    }
+}
+
+/// How a trace is read.
+#[derive(Debug, FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Reading {
+    timing: Option<String>,
+    warmup: Option<String>,
+    trace_format: Option<String>,
+    unsorted: bool,
+}
+
+impl Reading {
+    /// As the lab takes it.
+    pub(crate) fn options(&self) -> Result<ReplayOptions, LabError> {
+        Ok(ReplayOptions {
+            format: self.trace_format.as_deref().map(str::parse::<TraceFormat>).transpose()?,
+            unsorted: self.unsorted,
+            timing: self.timing()?.unwrap_or_default(),
+            warmup: self.warmup.as_deref().map(str::parse).transpose()?.unwrap_or_default(),
+        })
+    }
+
+    /// When requests are made, if that was said.
+    pub(crate) fn timing(&self) -> Result<Option<Timing>, LabError> {
+        Ok(self.timing.as_deref().map(str::parse::<Timing>).transpose()?)
     }
 }

@@ -13,6 +13,7 @@ use crate::asked::Asked;
 use crate::errors::{OrRaised, raised};
 use crate::recording::{Recording, WIDTH, no_format, parsed};
 use crate::run::{stopped, warned};
+use crate::table::Table;
 use crate::work::{Watch, Worked, watched};
 
 /// Runs side by side; the first column is the baseline.
@@ -104,6 +105,12 @@ impl Comparison {
     #[getter]
     fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.to_dict(py)?.get_item("comparison")?.get_item("rows")
+    }
+
+    /// Every number of the runs and of their comparison, a row for each, as the command line's `--format csv` has them.
+    #[getter]
+    fn table(&self, py: Python<'_>) -> PyResult<Table> {
+        Ok(Table::of_runs(&self.report(py, "csv", false, WIDTH)?))
     }
 
     /// The comparison as the command line's `--format json` has it.

@@ -12,17 +12,28 @@
 //! | `table.rs` | tables for Arrow's PyCapsule interface |
 //! | `recording.rs` | a recording, and the reading of one |
 //! | `run.rs`, `comparison.rs` | one run; several side by side |
+<<<<<<< HEAD
 //! | `batch.rs` | sweeps: their plan, a part of one, what is known of all |
+=======
+//! | `ablation.rs` | subsets of features |
+//! | `replay.rs` | traces: replays, and how much memory one needs |
+//! | `simulation.rs` | a run that is stopped to look at it |
+//! | `names.rs` | names that can be given |
+>>>>>>> w-py
 //!
 //! Left out: any decision about a run, a figure or a text. Types and docstrings for readers are in
 //! `python/pagetide/_native.pyi`, beside those here.
 
+mod ablation;
 mod asked;
 mod batch;
 mod comparison;
 mod errors;
+mod names;
 mod recording;
+mod replay;
 mod run;
+mod simulation;
 mod table;
 mod work;
 
@@ -32,13 +43,23 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
+<<<<<<< HEAD
     use super::batch::{Stop, Sweep, join_chunks, plan_sweep, read_plan, record, run_chunk, table_of};
+=======
+    use super::ablation::{Ablation, ablate_features};
+>>>>>>> w-py
     #[pymodule_export]
     use super::comparison::{Comparison, compare_folders, compare_kernels};
     #[pymodule_export]
+    use super::names::{list_names, list_zones};
+    #[pymodule_export]
     use super::recording::{Recording, load};
     #[pymodule_export]
+    use super::replay::{Replay, Size, replay_trace, size_trace};
+    #[pymodule_export]
     use super::run::{resolve, run};
+    #[pymodule_export]
+    use super::simulation::{Simulation, parse_moment};
     #[pymodule_export]
     use super::table::Table;
 

@@ -3,10 +3,12 @@
 //! Every figure is the recording's own field; texts and pages are the command line's. Left out: events, which are in
 //! the folder (`events/*.parquet`) and may be more than memory holds.
 
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use lab::LabError;
+use lab::replay::Outcomes;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use report::Group;
@@ -19,7 +21,7 @@ use crate::table::Table;
 #[pyclass(frozen, module = "pagetide")]
 #[derive(Debug)]
 pub(crate) struct Recording {
-    pub(crate) inner: Arc<recording::Recording>,
+    inner: Held,
     /// The folder that it is in.
     path: Option<PathBuf>,
     series: OnceLock<Table>,
@@ -27,12 +29,45 @@ pub(crate) struct Recording {
     waits: OnceLock<Table>,
 }
 
+/// A recording of its own, or one of the outcomes of many runs: both without a copy.
+#[derive(Debug, Clone)]
+pub(crate) enum Held {
+    /// Of its own.
+    Own(Arc<recording::Recording>),
+    /// That of an outcome that has one.
+    Among(Arc<Outcomes>, usize),
+}
+
+impl Deref for Held {
+    type Target = recording::Recording;
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Self::Own(recording) => recording,
+            Self::Among(all, place) => all[*place].recording().expect("it was one with a recording"),
+        }
+    }
+}
+
+impl From<Arc<recording::Recording>> for Held {
+    fn from(recording: Arc<recording::Recording>) -> Self {
+        Self::Own(recording)
+    }
+}
+
 /// Width of tables in columns where nobody says: that of the command line's files.
 pub(crate) const WIDTH: usize = 80;
 
 impl Recording {
-    pub(crate) fn new(inner: Arc<recording::Recording>, path: Option<PathBuf>) -> Self {
+    pub(crate) fn new(inner: impl Into<Held>, path: Option<PathBuf>) -> Self {
+        let inner = inner.into();
         Self { inner, path, series: OnceLock::new(), samples: OnceLock::new(), waits: OnceLock::new() }
+    }
+
+    /// The recordings among `outcomes`, in their order.
+    pub(crate) fn among(outcomes: &Arc<Outcomes>) -> Vec<Self> {
+        let places = outcomes.iter().enumerate().filter(|(_, outcome)| outcome.recording().is_some());
+        places.map(|(place, _)| Self::new(Held::Among(Arc::clone(outcomes), place), None)).collect()
     }
 
     fn json(&self) -> Result<String, LabError> {
@@ -174,6 +209,12 @@ impl Recording {
         self.waits.get_or_init(|| Table::of(self.inner.waits_table())).clone()
     }
 
+    /// Every number of the run, a row for each, as the command line's `--format csv` has them.
+    #[getter]
+    fn table(&self, py: Python<'_>) -> PyResult<Table> {
+        Ok(Table::of_runs(&self.report(py, "csv", false, WIDTH)?))
+    }
+
     /// The recording as the command line's `--format json` has it.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let object = parsed(py, &self.json().or_raised(py)?)?;
@@ -202,7 +243,7 @@ impl Recording {
     /// Writes the recording as a new folder, which the command line reads, too.
     fn write(&self, py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         py.detach(|| self.inner.write(&path)).or_raised(py)?;
-        Ok(Self::new(Arc::clone(&self.inner), Some(path)))
+        Ok(Self::new(self.inner.clone(), Some(path)))
     }
 
     fn __repr__(&self) -> String {

@@ -25,6 +25,19 @@ pub(crate) struct Table {
     batch: RecordBatch,
 }
 
+/// What a column of a CSV text holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Texts, which may be empty.
+    Name,
+    /// Texts, or none.
+    Text,
+    /// Whole numbers.
+    Count,
+    /// Floats.
+    Number,
+}
+
 impl Table {
     /// The table that these columns make.
     ///
@@ -36,9 +49,55 @@ impl Table {
         Self { batch: batch.expect("the columns have a cell for each row") }
     }
 
+<<<<<<< HEAD
     /// The table that this batch is: of the types that [`column`] makes.
     pub(crate) const fn of_batch(batch: RecordBatch) -> Self {
         Self { batch }
+=======
+    /// The table that a text of CSV holds, each column of the kind that `kind` says; an empty cell is none, but for
+    /// [`Kind::Name`].
+    ///
+    /// # Panics
+    /// When it is no CSV, or a cell is not of its kind: a bug of whoever wrote it.
+    pub(crate) fn of_csv(text: &str, kind: impl Fn(&str) -> Kind) -> Self {
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        let names: Vec<String> =
+            reader.headers().expect("a text of ours").iter().map(str::to_owned).collect();
+        let rows: Vec<csv::StringRecord> = reader.records().map(|row| row.expect("a text of ours")).collect();
+        let column = |(place, name): (usize, &String)| {
+            let cells = rows.iter().map(|row| Some(&row[place]).filter(|cell| !cell.is_empty()));
+            let bad = |cell: &str| -> ! { panic!("`{cell}` in column `{name}`") };
+            let (gappy, array): (bool, ArrayRef) = match kind(name) {
+                Kind::Name => {
+                    let all = cells.map(Option::unwrap_or_default);
+                    (false, Arc::new(StringArray::from_iter_values(all)))
+                }
+                Kind::Text => (true, Arc::new(cells.collect::<StringArray>())),
+                Kind::Count => {
+                    let read = |cell: &str| cell.parse::<u64>().unwrap_or_else(|_| bad(cell));
+                    (true, Arc::new(cells.map(|cell| cell.map(read)).collect::<UInt64Array>()))
+                }
+                Kind::Number => {
+                    let read = |cell: &str| cell.parse::<f64>().unwrap_or_else(|_| bad(cell));
+                    (true, Arc::new(cells.map(|cell| cell.map(read)).collect::<Float64Array>()))
+                }
+            };
+            (Field::new(name, array.data_type().clone(), gappy), array)
+        };
+        let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = names.iter().enumerate().map(column).unzip();
+        let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays);
+        Self { batch: batch.expect("a cell for each row") }
+    }
+
+    /// The tidy table that the command line writes of runs: a row for each number.
+    pub(crate) fn of_runs(text: &str) -> Self {
+        Self::of_csv(text, |name| match name {
+            "seed" => Kind::Count,
+            "value" => Kind::Number,
+            "index" => Kind::Text,
+            _ => Kind::Name,
+        })
+>>>>>>> w-py
     }
 
     /// The row of a cell in Python.

@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use lab::replay::{ReplayControl, ReplayProgress};
+use lab::size::{SizeControl, SizeProgress};
 use lab::{Control, RunEvent, Told};
 use pyo3::prelude::*;
 
@@ -30,6 +32,8 @@ pub(crate) struct Seen {
     pub(crate) simulated: f64,
     /// Sentences that nobody has been told yet.
     pub(crate) notes: Vec<String>,
+    /// Bytes of a trace that were read, by all caches together.
+    bytes: u64,
     is_over: bool,
 }
 
@@ -53,6 +57,11 @@ impl Watch {
         let watch = Self::default();
         watch.seen().total = total;
         Arc::new(watch)
+    }
+
+    /// Of work that `stop` stops.
+    pub(crate) fn stopping(stop: &Arc<AtomicBool>) -> Self {
+        Self { stop: Arc::clone(stop), ..Self::default() }
     }
 
     /// To be changed by the side that works.
@@ -83,6 +92,44 @@ impl Watch {
             }
         };
         Control { stop: Arc::clone(&self.stop), observer: Arc::new(observer), ..Control::default() }
+    }
+
+    /// The control of replays that tells this watch.
+    pub(crate) fn replay_control(self: &Arc<Self>) -> ReplayControl {
+        let watch = Arc::clone(self);
+        let observer = move |progress: ReplayProgress| {
+            let mut seen = watch.seen();
+            match progress {
+                ReplayProgress::Read { bytes, total } => {
+                    seen.bytes += bytes;
+                    seen.text = format!("{} of {} MiB of the trace", seen.bytes >> 20, total >> 20);
+                }
+                ReplayProgress::Kept { .. } => {}
+                ReplayProgress::Fed { caches, .. } => seen.done += caches,
+                ReplayProgress::Finished { .. } => seen.done += 1,
+            }
+        };
+        ReplayControl { stop: Arc::clone(&self.stop), observer: Arc::new(observer), kept: None }
+    }
+
+    /// The control of a size that tells this watch.
+    pub(crate) fn size_control(self: &Arc<Self>) -> SizeControl {
+        let watch = Arc::clone(self);
+        let observer = move |progress: SizeProgress<'_>| {
+            let mut seen = watch.seen();
+            match progress {
+                SizeProgress::Read { bytes, total } => {
+                    seen.text = format!("{} of {} MiB of the trace", bytes >> 20, total >> 20);
+                }
+                SizeProgress::Planned { runs } => seen.total = runs,
+                SizeProgress::Finished { finished, label, seed, .. } => {
+                    seen.done = finished;
+                    seen.text = format!("{label}, seed {seed}");
+                }
+                SizeProgress::Timed { .. } => {}
+            }
+        };
+        SizeControl { stop: Arc::clone(&self.stop), observer: Arc::new(observer) }
     }
 
     /// Waits a moment; whether the work is over.

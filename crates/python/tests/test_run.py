@@ -2,30 +2,53 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import pagetide
 import pytest
+from conftest import PARAMS
 
-SMALL = pagetide.Scenario("hot-and-stream", kernel="linux-6.12", mem="256M", params={"hot": "10M", "stream": "256M"})
 
-
-def test_a_run_leaves_metrics_and_counters() -> None:
-    recording = pagetide.run(SMALL)
-    assert recording.kernel == "linux-6.12"
-    assert recording.metrics["hot_pages_cached"] <= 2560
+def test_a_run_leaves_metrics_and_counters(small: pagetide.Scenario) -> None:
+    recording = pagetide.run(small)
+    assert recording.kernel == "linux-6.12" and recording.seed == 1
+    assert 0 < recording.metrics["hot_pages_cached"] <= 2560
     assert recording.vmstat["pgscan_kswapd"] > 0
-    assert len(recording.series) > 1 and recording.series.columns[0] == "time_ns"
+    assert recording.seconds is not None and recording.seconds > 0
+    assert "hot_pages_cached" in str(recording)
 
 
-def test_the_same_scenario_leaves_the_same_recording_however_it_is_written(tmp_path: Path) -> None:
-    by_hand = pagetide.run("hot-and-stream", kernel="linux-6.12", mem="256M", params={"hot": "10M", "stream": "256M"})
-    toml = pagetide.resolve(SMALL)
+def test_the_same_scenario_leaves_the_same_recording_however_it_is_written(
+    small: pagetide.Scenario, tmp_path: Path
+) -> None:
+    by_hand = pagetide.run("hot-and-stream", kernel="linux-6.12", mem="256M", params=PARAMS)
+    toml = pagetide.resolve(small)
     file = tmp_path / "scenario.toml"
     file.write_text(toml)
-    fields = {"workload": "hot-and-stream", "kernel": "linux-6.12", "mem": 256 << 20, "params": dict(SMALL.params)}
-    others: list[pagetide.ScenarioLike] = [SMALL, toml, file, str(file), fields]
+    fields = {"workload": "hot-and-stream", "kernel": "linux-6.12", "mem": 256 << 20, "params": PARAMS}
+    others: list[pagetide.ScenarioLike] = [small, toml, file, str(file), fields]
     assert {pagetide.run(scenario).content_hash for scenario in others} == {by_hand.content_hash}
+
+
+def test_what_is_given_beside_a_scenario_is_in_place_of_what_it_says(small: pagetide.Scenario) -> None:
+    toml = pagetide.resolve(small, kernel="linux-5.4", seed=7, params={"hot": "12M"})
+    for told in ['kernel = "linux-5.4"', "seed = 7", 'hot = "12M"', 'stream = "128M"', 'mem = "256M"']:
+        assert told in toml
+    assert pagetide.resolve(toml) == toml
+
+
+def test_a_recording_that_is_kept_is_read_again(small: pagetide.Scenario, tmp_path: Path) -> None:
+    kept = pagetide.run(small, out=tmp_path / "run")
+    read = pagetide.load(tmp_path / "run")
+    written = read.write(tmp_path / "again")
+    assert kept.content_hash == read.content_hash == pagetide.load(tmp_path / "again").content_hash
+    assert written.path == tmp_path / "again"
+    with pytest.raises(pagetide.InputError, match="exists"):
+        pagetide.run(small, out=tmp_path / "run")
+    assert len(pagetide.load_all(tmp_path)) == 2
+    with pytest.raises(pagetide.InputError, match="2 recordings"):
+        pagetide.load(tmp_path)
 
 
 def test_a_mistake_is_told_as_on_the_command_line() -> None:
@@ -34,3 +57,36 @@ def test_a_mistake_is_told_as_on_the_command_line() -> None:
     assert raised.value.exit_code == 1
     assert "hot-and-steam" in raised.value.message
     assert raised.value.hint is not None and "hot-and-stream" in raised.value.hint
+    with pytest.raises(pagetide.InputError, match=r"scenario text(?s:.)*line 2"):
+        pagetide.run('workload = "hot-and-stream"\nkernel = "linux-9"\n')
+    with pytest.raises(pagetide.UsageError, match="no field `memory`"):
+        pagetide.run({"workload": "hot-and-stream", "memory": "1G"})
+    with pytest.raises(pagetide.UsageError, match="format"):
+        pagetide.run("hot-and-stream", mem="256M", params=PARAMS).report("pdf")
+
+
+def test_names_that_can_be_given_are_listed() -> None:
+    assert "hot-and-stream" in [row["workload"] for row in pagetide.list_workloads()]
+    assert "linux-6.12" in [row["kernel"] for row in pagetide.list_kernels()]
+    for rows in (
+        pagetide.list_features(),
+        pagetide.list_sysctls(),
+        pagetide.list_counters(),
+        pagetide.list_machines(),
+        pagetide.list_policies(),
+    ):
+        assert rows
+    assert [zone["zone"] for zone in pagetide.list_zones(mem="512M")][-1] in ("DMA32", "Normal")
+
+
+def test_nothing_is_drawn_where_nobody_looks(small: pagetide.Scenario, capfd: pytest.CaptureFixture[str]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pagetide.run(small)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_progress_that_is_wanted_is_drawn(small: pagetide.Scenario, capfd: pytest.CaptureFixture[str]) -> None:
+    pagetide.compare(small, kernels=["linux-5.4", "linux-6.12"], seeds=8, progress=True)
+    drawn = capfd.readouterr()
+    assert drawn.out == "" and "/16" in drawn.err

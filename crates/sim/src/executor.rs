@@ -440,7 +440,13 @@ impl Simulation {
     /// When the task is none of this machine.
     pub fn run_until_task_done(&mut self, task: TaskId, limit: Nanos) -> Result<Nanos, RunError> {
         let index = self.core.state.borrow().index(task);
-        match self.run(task.0, limit)? {
+        let step = self.run(task.0, limit)?;
+        self.ended(step, index, limit)
+    }
+
+    /// What it means for the awaited task that the run ended so.
+    fn ended(&self, step: Step, index: usize, limit: Nanos) -> Result<Nanos, RunError> {
+        match step {
             Step::LimitReached => Err(self.time_limit(limit)),
             Step::Halted => Err(RunError::Halted { now: Nanos(self.core.now.get()) }),
             Step::NothingLeft => {
@@ -453,6 +459,27 @@ impl Simulation {
                 })
             }
             Step::Event | Step::AwaitedTaskDone => Ok(Nanos(self.core.now.get())),
+        }
+    }
+
+    /// Goes on by one event, unless a task has ended, which it returns. The fast path is off meanwhile, so that it is
+    /// one event and no more; the run is the same without it.
+    ///
+    /// # Errors
+    /// As [`Simulation::run_until_task_done`].
+    pub(crate) fn step_towards(&mut self, task: TaskId, limit: Nanos) -> Result<bool, RunError> {
+        let index = self.core.state.borrow().index(task);
+        self.core.state.borrow_mut().awaited = task.0;
+        self.core.limit.set(limit.0);
+        if self.core.budget.get() == 0 {
+            self.look_up()?;
+        }
+        let fast_path = self.core.fast_path.replace(false);
+        let step = self.core.step();
+        self.core.fast_path.set(fast_path);
+        match step {
+            Step::Event => Ok(false),
+            step => self.ended(step, index, limit).map(|_| true),
         }
     }
 

@@ -21,6 +21,7 @@
 //! | `cost.rs` | nanoseconds for each operation |
 //! | `machines/` | the machines that runs can name |
 //! | `run.rs`, `system.rs`, `sample.rs` | a workload from boot to end, its system calls, its samples |
+//! | `going.rs`, `stepping.rs` | a run that goes, to its end or up to some time; for whoever looks at it |
 //! | `trace.rs`, `handing.rs` | events and samples of a run while it goes, for whoever wants them |
 //! | `check.rs` | the invariants that hold between two events |
 //!
@@ -36,6 +37,7 @@ mod device_model;
 mod elevator;
 mod event;
 mod executor;
+mod going;
 pub mod handing;
 mod hardware;
 mod machine;
@@ -46,6 +48,7 @@ mod sample;
 mod section;
 mod share;
 mod state;
+pub mod stepping;
 mod sweep;
 mod system;
 mod task;

@@ -2,30 +2,27 @@
 //!
 //! The result depends on [`SimRun`] alone: same input, same result, on any machine.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use kernel::{Filesystem, Kernel, KernelConfig, Machine, OomKill, WaitReason};
+use kernel::{Filesystem, Kernel, KernelConfig, Machine, OomKill};
+use mm::Violation;
 use mm::base::event::{Detail, NoTrace, Trace};
 use mm::base::layout::MemoryLayout;
 use mm::base::sysctl::{Sysctl, Sysctls};
 use mm::swap::areas::{AreaKind, AreaSpec};
-use mm::{MemcgId, Violation};
 use units::{Bytes, Nanos, Seed};
 use workload::scenario::{Swap, SwapArea, SwapDevice};
 use workload::{Errno, Outcome, Replay, SystemError, Workload, WorkloadError};
 
-use crate::attribution::{WaitKind, Waits};
+use crate::attribution::Waits;
 use crate::device_model::DeviceModel;
 use crate::executor::{Progress, RunError, Simulation};
-use crate::handing::PhaseSample;
-use crate::handing::SampleSink;
+use crate::going::Going;
+use crate::handing::{PhaseSample, SampleSink};
 use crate::hardware::{Hardware, HardwareError};
 use crate::machine::Sim;
-use crate::sample::Sampler;
 use crate::section::SectionTime;
 use crate::state::Statistics;
 use crate::system::SimSystem;
@@ -84,7 +81,7 @@ const SAMPLE_PERIOD: Nanos = Nanos::from_millis(100);
 
 impl SimRun {
     /// The hardware, its CPUs shared as the kernel does.
-    fn hardware_under_kernel(&self) -> Hardware {
+    pub(crate) fn hardware_under_kernel(&self) -> Hardware {
         let mut hardware = Hardware { scheduler: Some(self.kernel.rules.scheduler), ..self.hardware.clone() };
         hardware.devices.extend(std::iter::repeat_n(self.swap_disk(), usize::from(self.swap_disks())));
         hardware
@@ -265,9 +262,20 @@ pub fn run_watched(
     if let Some(events) = events {
         return run_telling(spec, simulation, samples, events);
     }
+    begin_silent(spec, simulation, samples)?.finish()
+}
+
+/// Begins a run with a kernel that tells nothing, on a machine that has just been built. Compiled with its caller:
+/// see [`run_telling`].
+#[inline]
+pub(crate) fn begin_silent(
+    spec: &SimRun,
+    simulation: Simulation,
+    samples: Option<SampleSink>,
+) -> Result<Going<NoTrace>, SimError> {
     let kernel = boot_kernel(spec, &simulation, NoTrace)?;
     let program = spec.program.clone();
-    run_program(spec, simulation, kernel, samples, |system| program.run(system))
+    Ok(Going::begin(spec, simulation, kernel, samples, |system| program.run(system)))
 }
 
 /// A run with a kernel that tells, whose machine has just been built.
@@ -289,7 +297,8 @@ fn run_telling(
         machine.name_mapping(kernel.device_mapping(disk), &device_name(disk));
     }
     let program = spec.program.clone();
-    let result = run_program(spec, simulation, kernel, samples, |system| program.run(system));
+    let going = Going::begin(spec, simulation, kernel, samples, |system| program.run(system));
+    let result = going.finish();
     end_events(&machine);
     result
 }
@@ -300,7 +309,7 @@ pub fn device_name(disk: u16) -> String {
 }
 
 /// Events from here on are none of the run.
-fn end_events(machine: &Sim) {
+pub(crate) fn end_events(machine: &Sim) {
     if let Some(log) = machine.event_log() {
         log.close();
     }
@@ -383,7 +392,7 @@ where
             }
         });
     }
-    let result = run_program(spec, simulation, kernel.clone(), None, program)?;
+    let result = Going::begin(spec, simulation, kernel.clone(), None, program).finish()?;
     // A machine that stopped in the middle is not at rest.
     if !result.oom_kills.iter().any(|kill| kill.panicked) {
         kernel.mem(|mem| mem.check_at_rest()).map_err(SimError::Violation)?;
@@ -409,119 +418,4 @@ fn boot_kernel<T: Trace>(
     let kernel = Kernel::boot(simulation.machine(), config, trace).map_err(SimError::Boot)?;
     spec.swap_areas().into_iter().for_each(|area| kernel.swap_on(area));
     Ok(kernel)
-}
-
-/// Runs `program` as the first process of a machine that has just booted.
-fn run_program<T, F, Fut>(
-    spec: &SimRun,
-    mut simulation: Simulation,
-    kernel: Kernel<Sim, T>,
-    samples: Option<SampleSink>,
-    program: F,
-) -> Result<SimResult, SimError>
-where
-    T: Trace,
-    F: FnOnce(SimSystem<T>) -> Fut + 'static,
-    Fut: Future<Output = Result<Outcome, WorkloadError>> + 'static,
-{
-    let machine = simulation.machine();
-    let sampler = Rc::new(RefCell::new(Sampler::new(samples)));
-    start_monitor(&machine, &kernel, &sampler, spec.sample_period);
-    let outcome = Rc::new(RefCell::new(None));
-    let main = {
-        let (kernel, sampler, outcome) = (kernel.clone(), Rc::clone(&sampler), Rc::clone(&outcome));
-        let seed = Seed(spec.seed);
-        let disks = u16::try_from(spec.hardware.devices.len()).expect("few disks");
-        machine.clone().spawn("workload", None, async move {
-            let process = kernel.process_start("workload", MemcgId::ROOT).await;
-            let result = match process {
-                Ok(process) => {
-                    sampler.borrow_mut().begin(kernel.machine().now(), &kernel);
-                    let system = SimSystem::new(kernel.clone(), process, Rc::clone(&sampler), seed, disks);
-                    program(system).await
-                }
-                Err(errno) => Err(out_of_memory_at_start(errno)),
-            };
-            // What the program read last and what the recording holds are readings of one instant.
-            let end = sampler.borrow_mut().end(kernel.machine().now(), &kernel);
-            end_events(kernel.machine());
-            *outcome.borrow_mut() = Some((result, end));
-        })
-    };
-    let halted = halted(simulation.run_until_task_done(main, spec.time_limit))?;
-    kernel.mem(|mem| mem.check()).map_err(SimError::Violation)?;
-    let oom_kills = kernel.oom_kills();
-    let (outcome, end) = match halted {
-        Some(now) => {
-            let mut sampler = sampler.borrow_mut();
-            (Ok(sampler.kept.clone()), sampler.end(now, &kernel))
-        }
-        None => outcome.borrow_mut().take().expect("the main task stores its outcome"),
-    };
-    let mut outcome = match outcome {
-        // Half of a measurement is none; what was counted up to then is the result.
-        Err(_) if !oom_kills.is_empty() => Outcome::default(),
-        other => other?,
-    };
-    add_fragment_stalls(&mut outcome, end.fragment_stalls);
-    let (columns, rows) = sampler.borrow().table();
-    let Sampler { phases, vmstat_before, .. } = sampler.take();
-    Ok(SimResult {
-        outcome,
-        oom_kills,
-        vmstat_before,
-        vmstat: end.vmstat,
-        memcg: end.memcg,
-        phases,
-        columns,
-        rows,
-        stalls: machine.stalls().into_iter().filter(|stall| !is_idleness(stall)).collect(),
-        waits: machine.waits(),
-        sections: machine.sections(),
-        events: machine.statistics().events,
-        simulated: end.at,
-    })
-}
-
-fn add_fragment_stalls(outcome: &mut Outcome, stalls: Vec<u64>) {
-    if !stalls.is_empty() {
-        let samples = stalls.into_iter().map(|usec| usec as f64).collect();
-        outcome.samples.insert(FRAGMENT_STALL_SAMPLES.to_owned(), samples);
-    }
-}
-
-/// When the kernel stopped the machine, if it did: a panic is a result, too.
-fn halted(ended: Result<Nanos, RunError>) -> Result<Option<Nanos>, RunError> {
-    match ended {
-        Err(RunError::Halted { now }) => Ok(Some(now)),
-        other => other.map(|_| None),
-    }
-}
-
-fn out_of_memory_at_start(errno: kernel::Errno) -> WorkloadError {
-    let errno = match errno {
-        kernel::Errno::NoMem => workload::Errno::NoMem,
-        _ => workload::Errno::Killed,
-    };
-    WorkloadError::from(workload::SystemError::new("spawn", "workload", errno))
-}
-
-fn start_monitor<T: Trace>(
-    machine: &Sim,
-    kernel: &Kernel<Sim, T>,
-    sampler: &Rc<RefCell<Sampler>>,
-    period: Nanos,
-) {
-    let (kernel, sampler, clock) = (kernel.clone(), Rc::clone(sampler), machine.clone());
-    machine.spawn("monitor", None, async move {
-        loop {
-            sampler.borrow_mut().sample(clock.now(), &kernel);
-            clock.sleep(period, WaitReason::Periodic).await;
-        }
-    });
-}
-
-/// Waits that tell nothing about memory.
-fn is_idleness(stall: &Stall) -> bool {
-    WaitKind::of(stall.reason) == WaitKind::Idle
 }

@@ -1,13 +1,15 @@
 //! Developer commands: `cargo xtask test`, `cargo xtask determinism`, `cargo xtask readme`,
-//! `cargo xtask mutants`.
+//! `cargo xtask mutants`, `cargo xtask python`.
 //!
 //! `test` is all that a change must pass, and what CI runs: format, lints, all tests, documents,
-//! benches once over, and the determinism check. Every step runs even when one before it failed,
-//! so that one run tells all. Nothing is skipped silently. Left out: installing anything.
+//! benches once over, the determinism check, and the Python package. Every step runs even when one before it failed,
+//! so that one run tells all. Nothing is skipped silently. Left out: installing anything but Python's
+//! packages, which go below cargo's target folder.
 
 mod built;
 mod determinism;
 mod mutants;
+mod python;
 mod readme;
 mod step;
 
@@ -20,6 +22,7 @@ const USAGE: &str = "\
 usage: cargo xtask <command>
 
   test          everything that a change must pass
+  python        the Python package: install it below target, run its tests
   readme        write the output that README.md shows
   determinism   the same bytes from two runs, a debug and a release build, one job and two
   mutants [--mutants|--constants] [--shard K/N] [FILES]
@@ -30,6 +33,7 @@ fn main() -> ExitCode {
     let report = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["test"] => test(),
         ["determinism"] => only("determinism", determinism::check),
+        ["python"] => only("the Python package", python::test),
         ["readme"] => only("readme", || readme::run(Mode::Write)),
         ["mutants", ref rest @ ..] => only("mutants", || mutants::run(rest)),
         _ => {
@@ -41,7 +45,7 @@ fn main() -> ExitCode {
 }
 
 fn test() -> Report {
-    let mut report = Report::new(8);
+    let mut report = Report::new(9);
     report.step("format", || cargo(&["fmt", "--all", "--check"], &[]));
     report.step("lints", || {
         cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], &[])
@@ -59,6 +63,7 @@ fn test() -> Report {
     });
     report.step("determinism", determinism::check);
     report.step("output in README.md", || readme::run(Mode::Check));
+    report.step("the Python package", python::test);
     report.step("tests", || cargo(&["test", "--workspace", "--no-fail-fast", "--locked"], &[]));
     report
 }

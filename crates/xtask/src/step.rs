@@ -18,6 +18,8 @@ pub(crate) enum Outcome {
     Passed(Tests),
     /// It did not, and why.
     Failed(String),
+    /// It could not be run, and what is missing.
+    Skipped(String),
 }
 
 /// Tests as their runners counted them.
@@ -33,12 +35,13 @@ pub(crate) struct Report {
     total: usize,
     ran: usize,
     failed: Vec<String>,
+    skipped: Vec<String>,
     tests: Tests,
 }
 
 impl Report {
     pub(crate) fn new(total: usize) -> Self {
-        Self { total, ran: 0, failed: Vec::new(), tests: Tests::default() }
+        Self { total, ran: 0, failed: Vec::new(), skipped: Vec::new(), tests: Tests::default() }
     }
 
     /// Runs one step and tells how it went.
@@ -52,6 +55,10 @@ impl Report {
             Outcome::Passed(tests) => {
                 self.tests = tests;
                 say(&format!("== {name}: ok, {seconds} s"));
+            }
+            Outcome::Skipped(why) => {
+                say(&format!("== {name}: SKIPPED: {why}"));
+                self.skipped.push(format!("{name} ({why})"));
             }
             Outcome::Failed(why) => {
                 say(&format!("== {name}: FAILED, {seconds} s: {why}"));
@@ -69,8 +76,11 @@ impl Report {
         if passed + failed > 0 {
             say(&format!("{passed} passed, {failed} failed, {ignored} ignored"));
         }
+        for skipped in &self.skipped {
+            say(&format!("SKIPPED: {skipped}"));
+        }
         if self.failed.is_empty() {
-            say(&format!("all {} steps passed", self.ran));
+            say(&format!("all {} steps passed", self.ran - self.skipped.len()));
             ExitCode::SUCCESS
         } else {
             say(&format!("failed steps: {}", self.failed.join(", ")));

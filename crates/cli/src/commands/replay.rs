@@ -6,11 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use lab::folders::OutFolder;
+<<<<<<< HEAD
 use lab::program_request::ProgramRequest;
 use lab::replay::{CacheSpec, Outcomes, ReplayPlan, ReplayRequest, ReplayScenario, STDIN};
+=======
+use lab::program::ProgramRequest;
+use lab::replay::{CacheSpec, ReplayPlan, ReplayRequest, ReplayScenario, STDIN};
+>>>>>>> w-py
 use lab::{
-    Batch, Ended, KeepRuns, LabError, PlannedRun, Recording, Request, Subject, check_new_folder, run_all,
-    view,
+    Batch, KeepRuns, LabError, PlannedRun, Recording, Request, Subject, check_new_folder, run_all, view,
 };
 
 use super::{check_events, guest_request, host_policy, keep_runs, made_by, told_of_runs};
@@ -31,7 +35,7 @@ pub(crate) fn replay(args: &ReplayArgs, printer: &Printer) -> Result<(), Failure
     }
     let outcomes = plan.run(0, &bar.control, |_, _| Ok(()));
     bar.done();
-    let (results, error) = results(outcomes?, bar.control.stop.load(Ordering::Relaxed));
+    let (results, error) = lab::replay::results(outcomes?, bar.control.stop.load(Ordering::Relaxed));
     // What has finished is kept and shown, also when the rest has not.
     if let Some(out) = args.out.as_ref().filter(|_| !results.is_empty()) {
         keep(out, &plan, &results)?;
@@ -191,27 +195,6 @@ pub(super) fn check_stdin(trace: &Path) -> Result<(), Failure> {
         return Err(Failure::Usage("standard input is a terminal: pipe a trace into it".to_owned()));
     }
     Ok(())
-}
-
-/// What finished, with its place in the plan, and the first failure, or the interruption.
-fn results(outcomes: Outcomes, stopped: bool) -> (Vec<(usize, Recording)>, Option<LabError>) {
-    let total = outcomes.len();
-    let (mut results, mut error) = (Vec::new(), None);
-    for (index, outcome) in outcomes.into_iter().enumerate() {
-        match outcome {
-            Ended::Recorded(recording) => results.push((index, recording)),
-            Ended::NotKept(recording, failure) => {
-                results.push((index, recording));
-                error = error.or(Some(failure));
-            }
-            Ended::Failed(failure) => error = error.or(Some(failure)),
-            Ended::NotRun => {}
-        }
-    }
-    if error.is_none() && stopped && results.len() < total {
-        error = Some(LabError::Interrupted { finished: results.len(), total });
-    }
-    (results, error)
 }
 
 fn shown(results: &[&Recording], args: &ReplayArgs, printer: &Printer) -> Result<String, Failure> {

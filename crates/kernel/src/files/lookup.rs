@@ -19,7 +19,7 @@ use std::rc::Rc;
 
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
-use mm::base::ids::DentryId;
+use mm::base::ids::{DentryId, MappingId};
 use mm::fs::dentry::Name;
 use mm::fs::inode::InodeObjects;
 use mm::slab::object::Object;
@@ -46,6 +46,11 @@ pub(crate) fn split_path(path: &str) -> (&str, &str) {
 }
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// The mapping of the file at `path` if its inode is in memory: for who only looks, and changes nothing by it.
+    pub fn mapping_of(&self, path: &str) -> Option<MappingId> {
+        self.shared.files.borrow().look(path).map(|inode| inode.mapping)
+    }
+
     /// The directory that the last name of a path lies in, held, and that name.
     pub(crate) async fn walk<'a>(
         &self,

@@ -201,6 +201,17 @@ impl Files {
         self.inodes.mapping(number).and_then(|mapping| self.by_mapping(mapping))
     }
 
+    /// The inode of the file at `path`, looked for in memory alone: none where it, or a directory above it, is not.
+    pub(crate) fn look(&self, path: &str) -> Option<Rc<Inode>> {
+        let mut names = path.split('/').filter(|name| !name.is_empty());
+        names.try_fold(self.top(), |directory, text| {
+            let name = self.spellings.find(text)?;
+            let of_directory =
+                || self.in_memory(directory.directory.and_then(|_| self.find(&directory, name))?);
+            self.mounted_at(&directory, name).or_else(of_directory)
+        })
+    }
+
     /// Reads an inode that is not in memory.
     pub(crate) fn bring_in(&mut self, number: u32, mapping: MappingId) -> Rc<Inode> {
         let InodeFacts { size, device, metadata, directory, extents } = self.inodes.read(number);

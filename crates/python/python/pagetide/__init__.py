@@ -9,6 +9,7 @@ Start with `run`, `compare` and `load`. Everything that takes long draws its pro
 Python's lock, and stops at Ctrl-C.
 """
 
+from ._ablate import ablate
 from ._api import compare, load, load_all, resolve, run
 from ._errors import (
     Error,
@@ -19,13 +20,29 @@ from ._errors import (
     LimitError,
     UsageError,
 )
-from ._native import Comparison, Recording, Table, __version__
+from ._names import (
+    list_counters,
+    list_features,
+    list_kernels,
+    list_machines,
+    list_policies,
+    list_sysctls,
+    list_workloads,
+    list_zones,
+)
+from ._native import Ablation, Comparison, Recording, Replay, Size, Table, __version__
 from ._progress import Progress
+from ._replay import replay, size
 from ._scenario import Scenario, ScenarioLike, VirtualMachine
+<<<<<<< HEAD
 from ._sweep import Sweep, load_sweep, sweep
 from ._tune import Range, Trial, Tuned, tune
+=======
+from ._simulation import Simulation
+>>>>>>> w-py
 
 __all__ = [
+    "Ablation",
     "Comparison",
     "Error",
     "InputError",
@@ -36,21 +53,43 @@ __all__ = [
     "Progress",
     "Range",
     "Recording",
+    "Replay",
     "Scenario",
     "ScenarioLike",
+<<<<<<< HEAD
     "Sweep",
+=======
+    "Simulation",
+    "Size",
+>>>>>>> w-py
     "Table",
     "Trial",
     "Tuned",
     "UsageError",
     "VirtualMachine",
     "__version__",
+    "ablate",
     "compare",
+    "list_counters",
+    "list_features",
+    "list_kernels",
+    "list_machines",
+    "list_policies",
+    "list_sysctls",
+    "list_workloads",
+    "list_zones",
     "load",
     "load_all",
+<<<<<<< HEAD
     "load_sweep",
     "resolve",
     "run",
     "sweep",
     "tune",
+=======
+    "replay",
+    "resolve",
+    "run",
+    "size",
+>>>>>>> w-py
 ]

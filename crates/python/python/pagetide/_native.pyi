@@ -1,6 +1,8 @@
 """Types of the compiled part; its classes are documented here, too, for readers and editors."""
 
 from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
 from typing import Any, final
 
 from ._progress import Watcher
@@ -60,7 +62,7 @@ class Recording:
     def version(self) -> str:
         """The pagetide that made it."""
     @property
-    def path(self) -> str | None:
+    def path(self) -> Path | None:
         """The folder that it was read from or written to."""
     @property
     def metrics(self) -> dict[str, float]:
@@ -98,13 +100,16 @@ class Recording:
     @property
     def waits(self) -> Table:
         """Who waited for what, how long in nanoseconds, and what ended it."""
+    @property
+    def table(self) -> Table:
+        """Every number of the run, a row for each, as the command line's `--format csv` has them."""
     def to_dict(self) -> dict[str, Any]:
         """The run as the command line's `--format json` has it."""
     def report(self, format: str = "text", *, all: bool = False, width: int = 80) -> str:
         """The report of the command line: "text", "json", "csv" or "md"; `all` shows every counter."""
     def html(self) -> str:
         """The page of `pagetide report`: one HTML file with its figures."""
-    def write(self, path: str) -> Recording:
+    def write(self, path: str | PathLike[str]) -> Recording:
         """Writes the recording as a new folder, which the command line reads, too."""
     def _repr_html_(self) -> str: ...
 
@@ -121,6 +126,9 @@ class Comparison:
     @property
     def warnings(self) -> list[str]:
         """What was assumed, or differs beyond what is compared: a sentence each."""
+    @property
+    def table(self) -> Table:
+        """Every number of the runs and of their comparison, a row for each, as the command line's `--format csv`."""
     @property
     def rows(self) -> list[dict[str, Any]]:
         """One dictionary for each metric of each column but the baseline.
@@ -141,6 +149,85 @@ class Comparison:
         """A figure of the page as SVG: the one of this name, or the first."""
     def _repr_html_(self) -> str: ...
 
+@final
+class Ablation:
+    """A workload on every kernel that some features make, switched or not."""
+
+    @property
+    def features(self) -> list[str]:
+        """The changes to the first kernel, such as "+root-aging"."""
+    @property
+    def recordings(self) -> list[Recording]:
+        """The recordings that there are: seed after seed, in each the kernels in their order."""
+    @property
+    def effects(self) -> list[dict[str, Any]]:
+        """One dictionary for each metric and each feature, or pair of features.
+
+        It has `metric`, `unit`, `of` (the changes), `effect`, `percent_of_base`, `interval` (of 95 %) and `verdict`.
+        """
+    @property
+    def table(self) -> Table:
+        """Every number of the runs and all effects, a row for each, as the command line's `--format csv` has them."""
+    def to_dict(self) -> dict[str, Any]:
+        """The ablation as the command line's `--format json` has it."""
+    def report(self, format: str = "text", *, all: bool = False, width: int = 80) -> str:
+        """The report of the command line: "text", "json", "csv" or "md"; `all` shows every metric."""
+
+@final
+class Replay:
+    """A trace on several caches: a recording for each."""
+
+    @property
+    def recordings(self) -> list[Recording]:
+        """The recordings, one for each cache."""
+    @property
+    def table(self) -> Table:
+        """Every number, a row for each, as the command line's `--format csv` has them."""
+    def to_dict(self) -> dict[str, Any]:
+        """The replay as the command line's `--format json` has it."""
+    def report(self, format: str = "text", *, all: bool = False, width: int = 80) -> str:
+        """The report of the command line: "text", "json", "csv" or "md"; `all` shows every metric."""
+    def __len__(self) -> int:
+        """Caches that the trace was replayed on."""
+
+@final
+class Size:
+    """How much memory a trace needs: the curve, its knee, and what to set. A notebook shows the curve."""
+
+    @property
+    def table(self) -> Table:
+        """The curve: a row for each limit in bytes, "max" for none; other columns end in their unit."""
+    @property
+    def advice(self) -> dict[str, Any] | None:
+        """What to set, in bytes and as lines for systemd, Docker and Kubernetes; None where no limit is enough."""
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as the command line's `--format json` has it: points, knee, advice, notes."""
+    def report(self, format: str = "text", *, width: int = 80) -> str:
+        """The report of the command line: "text", "json", "csv" or "md"."""
+    def figure(self) -> str | None:
+        """The curve as SVG; None where fewer than two limits were run."""
+    def _repr_svg_(self) -> str | None: ...
+
+@final
+class Simulation:
+    """What is behind pagetide.Simulation, with times in nanoseconds."""
+
+    def __new__(cls, asked: Mapping[str, Any]) -> Simulation: ...
+    @property
+    def scenario(self) -> str: ...
+    def run_until(self, time: str) -> None: ...
+    def step(self, events: int) -> None: ...
+    def now_ns(self) -> int: ...
+    def events(self) -> int: ...
+    def is_over(self) -> bool: ...
+    def vmstat(self) -> dict[str, int]: ...
+    def memcg(self) -> dict[str, dict[str, int]]: ...
+    def zones(self) -> list[dict[str, Any]]: ...
+    def lru(self, cgroup: str) -> list[dict[str, Any]]: ...
+    def tasks(self) -> list[dict[str, Any]]: ...
+    def page(self, file: str, index: int) -> dict[str, Any]: ...
+    def finish(self) -> Recording: ...
+
 def resolve(asked: Mapping[str, Any]) -> tuple[str, str | None]: ...
 def run(
     asked: Mapping[str, Any], out: str | None, warn: Callable[[str], None], watcher: Watcher | None
@@ -158,6 +245,7 @@ def compare_kernels(
 ) -> Comparison: ...
 def compare_folders(folders: Sequence[str]) -> Comparison: ...
 def load(path: str) -> list[Recording]: ...
+<<<<<<< HEAD
 
 @final
 class Stop:
@@ -225,3 +313,31 @@ def table_of(
     numbers: Sequence[tuple[str, Sequence[float | None]]], texts: Sequence[tuple[str, Sequence[str | None]]]
 ) -> Table:
     """A table with these columns."""
+=======
+def list_names(what: str) -> list[dict[str, Any]]: ...
+def list_zones(
+    kernel: str | None, machine: str | None, mem: str | None, sysctls: Sequence[str]
+) -> list[dict[str, Any]]: ...
+def parse_moment(text: str) -> int: ...
+def ablate_features(
+    asked: Mapping[str, Any],
+    features: Sequence[str],
+    seeds: int,
+    jobs: int,
+    out: str | None,
+    resume: bool,
+    warn: Callable[[str], None],
+    watcher: Watcher | None,
+) -> Ablation: ...
+def replay_trace(
+    asked: Mapping[str, Any],
+    of: Mapping[str, Any],
+    reading: Mapping[str, Any],
+    jobs: int,
+    warn: Callable[[str], None],
+    watcher: Watcher | None,
+) -> Replay: ...
+def size_trace(
+    of: Mapping[str, Any], reading: Mapping[str, Any], jobs: int, out: str | None, watcher: Watcher | None
+) -> Size: ...
+>>>>>>> w-py

@@ -1,0 +1,42 @@
+//! Names that can be given, and the zones of a machine: `pagetide list`.
+
+use lab::names::{Listing, list};
+use lab::zones::ZonesRequest;
+use pyo3::prelude::*;
+
+use crate::errors::{OrRaised, usage};
+use crate::recording::parsed;
+
+/// The rows of a list, each a dictionary.
+#[pyfunction]
+pub(crate) fn list_names<'py>(py: Python<'py>, what: &str) -> PyResult<Bound<'py, PyAny>> {
+    let listing = match what {
+        "workloads" => Listing::Workloads,
+        "kernels" => Listing::Kernels,
+        "features" => Listing::Features,
+        "sysctls" => Listing::Sysctls,
+        "counters" => Listing::Counters,
+        "machines" => Listing::Machines,
+        "policies" => Listing::Policies,
+        other => return Err(usage(py, &format!("there is no list of {other}"))),
+    };
+    rows(py, &list(listing))
+}
+
+/// The zones of a machine after boot.
+#[pyfunction]
+pub(crate) fn list_zones<'py>(
+    py: Python<'py>,
+    kernel: Option<String>,
+    machine: Option<String>,
+    mem: Option<String>,
+    sysctls: Vec<String>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let request = ZonesRequest { kernel, machine, mem, sysctls };
+    rows(py, &py.detach(|| lab::zones::zones(&request)).or_raised(py)?)
+}
+
+/// The rows of `list` as a list of dictionaries.
+pub(crate) fn rows<'py>(py: Python<'py>, list: &report::List) -> PyResult<Bound<'py, PyAny>> {
+    parsed(py, &list.to_json())?.get_item("rows")
+}

@@ -1,0 +1,51 @@
+"""Every public name has a type and a docstring, and a type checker agrees with them."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pagetide
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_a_type_checker_accepts_the_package_and_its_tests() -> None:
+    pytest.importorskip("mypy")
+    checked = ["crates/python/python", "crates/python/tests"]
+    result = subprocess.run([sys.executable, "-m", "mypy", *checked], cwd=ROOT, capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_types_of_the_compiled_part_are_what_it_has() -> None:
+    pytest.importorskip("mypy")
+    tool = [sys.executable, "-m", "mypy.stubtest", "pagetide._native", "--ignore-disjoint-bases"]
+    result = subprocess.run(tool, cwd=ROOT, capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_the_code_is_clean() -> None:
+    pytest.importorskip("ruff")
+    for command in (["check"], ["format", "--check"]):
+        tool = [sys.executable, "-m", "ruff", *command, "crates/python"]
+        result = subprocess.run(tool, cwd=ROOT, capture_output=True, text=True)
+        assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_every_public_name_is_documented() -> None:
+    for name in pagetide.__all__:
+        thing = getattr(pagetide, name)
+        if inspect.isclass(thing) or inspect.isfunction(thing):
+            assert inspect.getdoc(thing), name
+            members = vars(thing).items() if inspect.isclass(thing) else []
+            for member, value in members:
+                if not member.startswith("_") and (callable(value) or isinstance(value, property)):
+                    assert inspect.getdoc(value), f"{name}.{member}"
+
+
+def test_the_package_says_that_it_has_types() -> None:
+    assert (Path(pagetide.__file__).parent / "py.typed").is_file()
+    assert (Path(pagetide.__file__).parent / "_native.pyi").is_file()

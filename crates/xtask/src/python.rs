@@ -1,0 +1,76 @@
+//! The Python package, installed as a person installs it, and its tests.
+//!
+//! Everything that Python needs goes into a virtual environment below cargo's target folder: `pip install .` in the
+//! root of the repository, with a debug build, and what the tests use beside it. Where there is no Python, or nothing
+//! can be fetched, it says so aloud and goes on. Left out: a release build of the package.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::built::{root, target};
+use crate::step::{Outcome, say};
+
+/// What is asked of an interpreter.
+const CHECK: &str = "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))";
+const TOOLS: &str = "crates/python/tests/requirements.txt";
+
+/// Installs the package and runs its tests.
+pub(crate) fn test() -> Outcome {
+    let Some(python) = interpreter() else {
+        return Outcome::Skipped("there is no Python from 3.10 on with `venv` and `ensurepip`".to_owned());
+    };
+    let venv = target().join("python").join("venv");
+    let inside = venv.join("bin").join("python");
+    if !inside.is_file() && !is_done(Command::new(python).args(["-m", "venv"]).arg(&venv)) {
+        return Outcome::Skipped(format!("`{python} -m venv` does not work"));
+    }
+    let tools = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", TOOLS];
+    if !is_done(Command::new(&inside).args(tools).current_dir(root())) {
+        return Outcome::Skipped(format!("what {TOOLS} names could not be installed"));
+    }
+    match install(&inside).and_then(|()| run(&inside)) {
+        Ok(()) => Outcome::Passed(Default::default()),
+        Err(why) => Outcome::Failed(why),
+    }
+}
+
+/// The first of the usual names that is new enough.
+fn interpreter() -> Option<&'static str> {
+    let fits = |name: &&str| {
+        let check = Command::new(name).args(["-c", CHECK]).stderr(Stdio::null()).status();
+        check.is_ok_and(|status| status.success())
+    };
+    ["python3", "python"].into_iter().find(fits)
+}
+
+fn install(python: &Path) -> Result<(), String> {
+    let arguments = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-build-isolation"];
+    let mut pip = Command::new(python);
+    pip.args(arguments).args(["--no-deps", "--force-reinstall", "."]).current_dir(root());
+    pip.env("MATURIN_PEP517_ARGS", "--profile dev").env("PATH", path_with(python));
+    if is_done(&mut pip) { Ok(()) } else { Err("`pip install .`".to_owned()) }
+}
+
+fn run(python: &Path) -> Result<(), String> {
+    let binary = target().join("debug").join("pagetide");
+    let mut pytest = Command::new(python);
+    pytest.args(["-m", "pytest", "-rs"]).current_dir(root()).env("PAGETIDE_COMMAND", binary);
+    if is_done(&mut pytest) { Ok(()) } else { Err("`pytest`".to_owned()) }
+}
+
+/// The search path with the environment's programs, of which `maturin` is one, before all others.
+fn path_with(python: &Path) -> String {
+    let programs = python.parent().map(Path::to_owned).unwrap_or_else(PathBuf::new);
+    let others = std::env::var("PATH").unwrap_or_default();
+    format!("{}:{others}", programs.display())
+}
+
+fn is_done(command: &mut Command) -> bool {
+    match command.stdin(Stdio::null()).status() {
+        Ok(status) => status.success(),
+        Err(error) => {
+            say(&format!("{command:?}: {error}"));
+            false
+        }
+    }
+}
