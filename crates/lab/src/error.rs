@@ -303,14 +303,10 @@ pub enum LabError {
     Mmtests(#[from] crate::mmtests::MmtestsError),
     /// A program that was not captured, or not to its end.
     #[error(transparent)]
-<<<<<<< HEAD
     Capture(#[from] crate::capture::error::CaptureFailure),
-=======
-    Capture(#[from] crate::capture::CaptureFailure),
     /// A run on a real kernel that was to be stopped and looked at.
     #[error("`{0}` cannot be stopped and looked at: only simulated runs are stepped")]
     NotStepped(String),
->>>>>>> w-py
     /// No threads to run on.
     #[error("cannot start threads")]
     Threads(#[from] rayon::ThreadPoolBuildError),

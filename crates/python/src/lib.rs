@@ -12,14 +12,11 @@
 //! | `table.rs` | tables for Arrow's PyCapsule interface |
 //! | `recording.rs` | a recording, and the reading of one |
 //! | `run.rs`, `comparison.rs` | one run; several side by side |
-<<<<<<< HEAD
 //! | `batch.rs` | sweeps: their plan, a part of one, what is known of all |
-=======
 //! | `ablation.rs` | subsets of features |
 //! | `replay.rs` | traces: replays, and how much memory one needs |
 //! | `simulation.rs` | a run that is stopped to look at it |
 //! | `names.rs` | names that can be given |
->>>>>>> w-py
 //!
 //! Left out: any decision about a run, a figure or a text. Types and docstrings for readers are in
 //! `python/pagetide/_native.pyi`, beside those here.
@@ -43,11 +40,9 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-<<<<<<< HEAD
     use super::batch::{Stop, Sweep, join_chunks, plan_sweep, read_plan, record, run_chunk, table_of};
-=======
+    #[pymodule_export]
     use super::ablation::{Ablation, ablate_features};
->>>>>>> w-py
     #[pymodule_export]
     use super::comparison::{Comparison, compare_folders, compare_kernels};
     #[pymodule_export]

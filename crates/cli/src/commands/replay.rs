@@ -6,13 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use lab::folders::OutFolder;
-<<<<<<< HEAD
 use lab::program_request::ProgramRequest;
-use lab::replay::{CacheSpec, Outcomes, ReplayPlan, ReplayRequest, ReplayScenario, STDIN};
-=======
-use lab::program::ProgramRequest;
 use lab::replay::{CacheSpec, ReplayPlan, ReplayRequest, ReplayScenario, STDIN};
->>>>>>> w-py
 use lab::{
     Batch, KeepRuns, LabError, PlannedRun, Recording, Request, Subject, check_new_folder, run_all, view,
 };

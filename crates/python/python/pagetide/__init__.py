@@ -34,12 +34,9 @@ from ._native import Ablation, Comparison, Recording, Replay, Size, Table, __ver
 from ._progress import Progress
 from ._replay import replay, size
 from ._scenario import Scenario, ScenarioLike, VirtualMachine
-<<<<<<< HEAD
+from ._simulation import Simulation
 from ._sweep import Sweep, load_sweep, sweep
 from ._tune import Range, Trial, Tuned, tune
-=======
-from ._simulation import Simulation
->>>>>>> w-py
 
 __all__ = [
     "Ablation",
@@ -56,12 +53,9 @@ __all__ = [
     "Replay",
     "Scenario",
     "ScenarioLike",
-<<<<<<< HEAD
-    "Sweep",
-=======
     "Simulation",
     "Size",
->>>>>>> w-py
+    "Sweep",
     "Table",
     "Trial",
     "Tuned",
@@ -80,16 +74,11 @@ __all__ = [
     "list_zones",
     "load",
     "load_all",
-<<<<<<< HEAD
     "load_sweep",
-    "resolve",
-    "run",
-    "sweep",
-    "tune",
-=======
     "replay",
     "resolve",
     "run",
     "size",
->>>>>>> w-py
+    "sweep",
+    "tune",
 ]

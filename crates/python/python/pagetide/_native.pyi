@@ -245,7 +245,32 @@ def compare_kernels(
 ) -> Comparison: ...
 def compare_folders(folders: Sequence[str]) -> Comparison: ...
 def load(path: str) -> list[Recording]: ...
-<<<<<<< HEAD
+def list_names(what: str) -> list[dict[str, Any]]: ...
+def list_zones(
+    kernel: str | None, machine: str | None, mem: str | None, sysctls: Sequence[str]
+) -> list[dict[str, Any]]: ...
+def parse_moment(text: str) -> int: ...
+def ablate_features(
+    asked: Mapping[str, Any],
+    features: Sequence[str],
+    seeds: int,
+    jobs: int,
+    out: str | None,
+    resume: bool,
+    warn: Callable[[str], None],
+    watcher: Watcher | None,
+) -> Ablation: ...
+def replay_trace(
+    asked: Mapping[str, Any],
+    of: Mapping[str, Any],
+    reading: Mapping[str, Any],
+    jobs: int,
+    warn: Callable[[str], None],
+    watcher: Watcher | None,
+) -> Replay: ...
+def size_trace(
+    of: Mapping[str, Any], reading: Mapping[str, Any], jobs: int, out: str | None, watcher: Watcher | None
+) -> Size: ...
 
 @final
 class Stop:
@@ -313,31 +338,3 @@ def table_of(
     numbers: Sequence[tuple[str, Sequence[float | None]]], texts: Sequence[tuple[str, Sequence[str | None]]]
 ) -> Table:
     """A table with these columns."""
-=======
-def list_names(what: str) -> list[dict[str, Any]]: ...
-def list_zones(
-    kernel: str | None, machine: str | None, mem: str | None, sysctls: Sequence[str]
-) -> list[dict[str, Any]]: ...
-def parse_moment(text: str) -> int: ...
-def ablate_features(
-    asked: Mapping[str, Any],
-    features: Sequence[str],
-    seeds: int,
-    jobs: int,
-    out: str | None,
-    resume: bool,
-    warn: Callable[[str], None],
-    watcher: Watcher | None,
-) -> Ablation: ...
-def replay_trace(
-    asked: Mapping[str, Any],
-    of: Mapping[str, Any],
-    reading: Mapping[str, Any],
-    jobs: int,
-    warn: Callable[[str], None],
-    watcher: Watcher | None,
-) -> Replay: ...
-def size_trace(
-    of: Mapping[str, Any], reading: Mapping[str, Any], jobs: int, out: str | None, watcher: Watcher | None
-) -> Size: ...
->>>>>>> w-py
