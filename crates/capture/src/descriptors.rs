@@ -6,7 +6,7 @@
 //! numbers, one that is to be closed may still be what it was, free, or new. Numbers that threads of a process do not
 //! share (`CLONE_FILES` without `CLONE_THREAD`, or the reverse) are left out.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -14,6 +14,7 @@ use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags};
 
 use crate::calls::Descriptor;
 use crate::files::{Files, Held, Looked};
+use crate::numbers::ByNumber;
 
 /// What a number is.
 #[derive(Debug, Clone)]
@@ -62,7 +63,7 @@ pub(crate) struct Descriptors {
     process: Option<OwnedFd>,
     slots: BTreeMap<Descriptor, Slot>,
     /// How many numbers each file has.
-    names: HashMap<u32, u32>,
+    names: ByNumber<u32, u32>,
     unknown: Unknown,
     /// Numbers that tasks were to close, of which it is not known yet, or matters still, when they did.
     closing: BTreeMap<Descriptor, Closing>,
@@ -80,7 +81,7 @@ impl Descriptors {
         Self {
             process,
             slots: BTreeMap::new(),
-            names: HashMap::new(),
+            names: ByNumber::default(),
             unknown: Unknown::default(),
             closing: BTreeMap::new(),
             shared: false,

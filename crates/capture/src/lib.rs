@@ -23,6 +23,7 @@ mod ledger;
 mod maps;
 mod memory;
 mod notices;
+mod numbers;
 mod program;
 mod ranges;
 mod run;

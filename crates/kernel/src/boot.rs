@@ -99,6 +99,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 writeback_waiters: RefCell::new(vec![WritebackWaiters::default(); node_count]),
                 closed: Closed::default(),
                 processes: RefCell::new(Processes::default()),
+                nodes_asked: RefCell::default(),
                 oom_lock: Cell::new(false),
                 oom_kills: RefCell::default(),
                 oom_watch: OomWatch::default(),

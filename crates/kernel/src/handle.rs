@@ -13,7 +13,7 @@ use mm::decide::kswapd::Request;
 use mm::decide::throttle::WritebackWaiters;
 use mm::fs::xfs::reclaimable::GROUPS;
 use mm::{MemcgId, Memory};
-use units::Nanos;
+use units::{Nanos, NodeId};
 
 use crate::alloc::kills::OomKill;
 use crate::alloc::oom_watch::OomWatch;
@@ -65,6 +65,8 @@ pub(crate) struct Shared<M: Machine, T: Trace> {
     pub(crate) writeback_waiters: RefCell<Vec<WritebackWaiters>>,
     pub(crate) closed: Closed,
     pub(crate) processes: RefCell<Processes>,
+    /// Nodes whose memory somebody has asked for and is waiting for.
+    pub(crate) nodes_asked: RefCell<Vec<NodeId>>,
     pub(crate) oom_lock: Cell<bool>,
     pub(crate) oom_kills: RefCell<Vec<OomKill>>,
     pub(crate) oom_watch: OomWatch<T>,

@@ -78,6 +78,8 @@ pub enum WaitReason {
     PageWriteback,
     /// A writer is paused: `balance_dirty_pages`.
     DirtyThrottle,
+    /// A cgroup uses more swap than it should: `mem_cgroup_handle_over_high`.
+    OverHigh,
     /// The disk's queue is full: `blk_mq_get_tag`.
     RequestQueue,
     /// Records of the log of XFS are on their way: `xlog_wait`.

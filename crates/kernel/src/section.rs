@@ -23,6 +23,9 @@ pub enum Site {
     LimitReclaim,
     /// A task compacts for its block (`__alloc_pages_direct_compact`).
     DirectCompaction,
+    /// A task sleeps because its cgroup is above `memory.swap.high`, which counts as pressure
+    /// (`mem_cgroup_handle_over_high`).
+    OverHigh,
     /// kswapd from its wake-up until it sleeps again (`balance_pgdat`).
     Kswapd,
 }

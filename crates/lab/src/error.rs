@@ -216,6 +216,9 @@ pub enum LabError {
     /// A file that is there already.
     #[error("`{}` exists already", .0.display())]
     FileExists(PathBuf),
+    /// A figure in another form than SVG.
+    #[error("`{}` is not named as what it would be: figures are written as SVG", .0.display())]
+    NotSvg(PathBuf),
     /// A figure that the recordings have nothing for.
     #[error("there is no figure{} to draw of these recordings", name.as_ref().map_or_else(String::new, |name| format!(" `{name}`")))]
     NoFigure {
@@ -370,6 +373,7 @@ impl LabError {
             Self::FailIf(error) => error.hint(),
             Self::Size(error) => error.hint(),
             Self::SeveralRecordings { first, .. } => Some(format!("name one, such as `{}`", first.display())),
+            Self::NotSvg(path) => Some(format!("name it `{}`", path.with_extension("svg").display())),
             Self::NoFigure { figures, .. } => Some(figures_hint(figures)),
             Self::Invariant { command, .. } => {
                 Some(format!("this is a bug of pagetide; please report it with this command:\n  {command}"))

@@ -3,7 +3,9 @@
 //! | event | what its columns say |
 //! |---|---|
 //! | pages of a file | `cgroup` charged, `file`, `page` the first, `pages` all, `order` of each folio |
+//! | anonymous pages | the same; `file` is `anon:TASK/N`, the N-th mapping of the task, 0 what it has from the start |
 //! | `page_reclaimed`, `page_deactivated`, `page_rotated` | also `by_cgroup` and `priority` of the reclaimer |
+//! | `page_swapped_in` | `reason`: from where, and whether ahead of a fault; what `page_reclaimed` as `swapped out` took |
 //! | `page_refaulted` | `value`: distance in pages |
 //! | `mm_lru_activate` | what `pgactivate` counts, those that reclaim activates included: these have `by_cgroup` |
 //! | `mm_lru_insertion` | `reason`: the list; without a file: anonymous |
@@ -30,9 +32,9 @@ use std::collections::BTreeMap;
 
 use kernel::machine::{IoKind, TaskId, WaitReason};
 use mm::MemcgId;
-use mm::base::event::{PageId, Reason, ScanFor, TraceEvent};
+use mm::base::event::{Home, PageId, Reason, ScanFor, TraceEvent};
 use mm::base::gfp::MigrateType;
-use mm::base::ids::MappingId;
+use mm::base::ids::{AnonId, MappingId};
 use mm::reclaim::plan::Shrinker;
 use recording::WITHIN;
 use recording::events::{Chunk, Event, NameId, Names};
@@ -68,6 +70,7 @@ names! {
     PageRotated = "page_rotated",
     PageReclaimed = "page_reclaimed",
     PageRefaulted = "page_refaulted",
+    PageSwappedIn = "page_swapped_in",
     VmscanLruShrinkInactive = "mm_vmscan_lru_shrink_inactive",
     VmscanLruShrinkActive = "mm_vmscan_lru_shrink_active",
     ShrinkSlabStart = "mm_shrink_slab_start",
@@ -99,6 +102,8 @@ pub(crate) struct Translator<F> {
     cgroups: Vec<Option<NameId>>,
     devices: Vec<Option<NameId>>,
     mappings: Vec<Option<NameId>>,
+    /// By number of anonymous memory.
+    anons: Vec<Option<NameId>>,
     /// By place in [`Reason::ALL`].
     reasons: Vec<Option<NameId>>,
     waits: BTreeMap<(WaitReason, Within), NameId>,
@@ -130,6 +135,7 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
             cgroups: Vec::new(),
             devices: Vec::new(),
             mappings: Vec::new(),
+            anons: Vec::new(),
             reasons: vec![None; Reason::ALL.len()],
             waits: BTreeMap::new(),
             begun: BTreeMap::new(),
@@ -159,9 +165,13 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
         let own_ns = row.at.get() + u64::from(row.owed);
         let blank = Blank { time_ns: row.at.get(), own_ns, task: self.task(row.task, names) };
         Some(match row.what {
-            What::FileIs { mapping, file } => {
-                let name = self.names.intern(names.file(file));
-                *place(&mut self.mappings, mapping.0) = Some(name);
+            What::HomeIs { home, file } => {
+                let name = file.map(|file| self.names.intern(names.file(file)));
+                match home {
+                    Home::File(MappingId(number)) => *place(&mut self.mappings, number) = name,
+                    Home::Anon(AnonId(number)) => *place(&mut self.anons, number) = name,
+                    Home::Nobody => {}
+                }
                 return None;
             }
             What::Wait { reason, within, spent, timed_out, futile } => {
@@ -186,15 +196,13 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
     /// What is told of pages is mostly what was told of those before.
     fn pages_again(&mut self, row: &EventRow, event: &TraceEvent, folios: u32, names: &EventNames) -> Event {
         let page = event.page().expect("it is about pages");
-        let file = page.mapping.and_then(|MappingId(number)| *place(&mut self.mappings, number));
-        let (time_ns, first) = (row.at.get(), page.mapping.is_some().then_some(u64::from(page.index)));
+        let (file, first) = self.home(page);
+        let time_ns = row.at.get();
         let pages = page.order.pages() * folios;
         if let Some((task, last, told)) = &self.last
             && *task == row.task
             && last.says_what(event)
-            && last
-                .page()
-                .is_some_and(|last| PageId { mapping: last.mapping, index: last.index, ..page } == last)
+            && last.page().is_some_and(|last| PageId { home: last.home, index: last.index, ..page } == last)
         {
             return Event { time_ns, file, page: first, pages, ..*told };
         }
@@ -238,6 +246,10 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
                 let event = self.page(blank, Name::PageReclaimed, page, names);
                 let event = Event { reason: Some(self.reason(reason)), ..event };
                 self.scanned(event, scan, names)
+            }
+            TraceEvent::PageSwappedIn { page, reason } => {
+                let event = self.page(blank, Name::PageSwappedIn, page, names);
+                Event { reason: Some(self.reason(reason)), ..event }
             }
             TraceEvent::PageRefaulted { page, reason, distance, .. } => {
                 let event = self.page(blank, Name::PageRefaulted, page, names);
@@ -355,16 +367,29 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
     }
 
     fn page(&mut self, blank: Blank, name: Name, page: PageId, names: &EventNames) -> Event {
-        let PageId { mapping, index, memcg, node, order } = page;
-        let file = mapping.and_then(|MappingId(number)| *place(&mut self.mappings, number));
+        let PageId { memcg, node, order, .. } = page;
+        let (file, first) = self.home(page);
         Event {
             cgroup: Some(self.cgroup(memcg, names)),
             file,
-            page: mapping.is_some().then_some(u64::from(index)),
+            page: first,
             pages: order.pages(),
             node: Some(node.0),
             order: Some(order.0),
             ..blank.event(self.name(name))
+        }
+    }
+
+    /// The name of whose page it is, and its number there; of anonymous memory without a name neither.
+    fn home(&mut self, page: PageId) -> (Option<NameId>, Option<u64>) {
+        let index = u64::from(page.index);
+        match page.home {
+            Home::File(MappingId(number)) => (*place(&mut self.mappings, number), Some(index)),
+            Home::Anon(AnonId(number)) => {
+                let name = *place(&mut self.anons, number);
+                (name, name.map(|_| index))
+            }
+            Home::Nobody => (None, None),
         }
     }
 

@@ -10,7 +10,10 @@ use mm::base::layout::MemoryLayout;
 use mm::base::sysctl::Sysctl;
 use mm::reclaim::scan_balance::swappiness_max;
 use mm::version::presets::Version;
-use mm::version::rules::{Cgroups, Compaction, HugePages, KswapdDone, Rules, Writepage, Zswap};
+use mm::version::rules::{
+    Cgroups, Compaction, HugePages, KswapdDone, NodeReclaim, ProactiveReclaim, Rules, SwapHigh, Writepage,
+    Zswap,
+};
 use workload::scenario::{ScenarioProblem, Swap};
 use workload::{Need, Workload};
 
@@ -22,7 +25,7 @@ use crate::error::LabError;
 /// What it lacks, with a kernel that has it.
 pub(crate) fn check_workload(kernel: &Version, workload: &Workload) -> Result<(), LabError> {
     let (rules, base, name) = (&kernel.rules, kernel.base, workload.name());
-    for &need in workload.needs() {
+    for need in workload.needs() {
         let (message, hint) = match need {
             Need::Cgroups if rules.cgroups == Cgroups::Off => {
                 let message = format!("`{base}` has no cgroup v2, in which `{name}` puts its tasks");
@@ -33,11 +36,36 @@ pub(crate) fn check_workload(kernel: &Version, workload: &Workload) -> Result<()
                 let hint = "leave out `--param advice=madvise`: every fault is of a single page there";
                 (message, hint.to_owned())
             }
-            _ => continue,
+            Need::Cgroups | Need::HugePages | Need::HugePageAdvice => continue,
+            need => match asked(rules, need) {
+                Ok(()) => continue,
+                Err((what, has)) => {
+                    (format!("`{base}` has no {what}, which `{name}` is to use"), first_with(has))
+                }
+            },
         };
         return Err(ScenarioProblem::Model { message, hint: Some(hint) }.into());
     }
     Ok(())
+}
+
+/// Something that not every kernel has: what it is called, and which rules have it.
+type Has = (&'static str, fn(&Rules) -> bool);
+
+/// Whether a kernel can be asked for room like that; if not, what it lacks.
+fn asked(rules: &Rules, need: Need) -> Result<(), Has> {
+    let (what, has): Has = match need {
+        Need::ReclaimSwappiness => ("`swappiness=` in memory.reclaim", |rules| {
+            matches!(rules.proactive_reclaim, ProactiveReclaim::Quarters | ProactiveReclaim::QuartersOrAnon)
+        }),
+        Need::AnonReclaim => ("`swappiness=max` in memory.reclaim", |rules| {
+            rules.proactive_reclaim == ProactiveReclaim::QuartersOrAnon
+        }),
+        Need::SwapHigh => ("memory.swap.high", |rules| rules.swap_high == SwapHigh::Sleep),
+        Need::NodeReclaim => ("file `reclaim` of a node", |rules| rules.node_reclaim == NodeReclaim::File),
+        _ => ("memory.reclaim", |rules| rules.proactive_reclaim != ProactiveReclaim::None),
+    };
+    if has(rules) { Ok(()) } else { Err((what, has)) }
 }
 
 /// Checks that `kernel` has the sysctls that are set.

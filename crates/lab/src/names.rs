@@ -147,6 +147,7 @@ impl Names {
         Vocabulary {
             kernels: &self.kernels,
             features: &self.features,
+            unmodelled: Feature::UNMODELLED,
             machines: &self.machines,
             sysctls: &self.sysctls,
         }

@@ -67,9 +67,14 @@ pub fn of_one_setting(columns: &[Loaded]) -> (Vec<&Loaded>, Option<String>) {
 /// Columns that differ in their setting, as a grid of settings and kernels; `None` where they do not, and for replays,
 /// whose figure is another one.
 pub fn grid(columns: &[Loaded]) -> Option<SettingGrid<'_>> {
-    let settings = columns.iter().map(|column| Some(flat(&setting(column)?))).collect::<Option<Vec<_>>>()?;
-    let is_replay = |column: &Loaded| column.recordings.iter().any(|run| is_replay(&run.scenario_toml));
-    if columns.iter().any(is_replay) {
+    grid_of(&columns.iter().map(group).collect::<Vec<_>>())
+}
+
+/// [`grid`] of columns that are in memory.
+pub fn grid_of<'a>(columns: &[Group<'a>]) -> Option<SettingGrid<'a>> {
+    let runs = || columns.iter().flat_map(|column| column.recordings.first());
+    let settings = runs().map(|run| Some(flat(&setting_of(run)?))).collect::<Option<Vec<_>>>()?;
+    if columns.iter().flat_map(|column| &column.recordings).any(|run| is_replay(&run.scenario_toml)) {
         return None;
     }
     let names: BTreeSet<&String> = settings.iter().flat_map(BTreeMap::keys).collect();
@@ -88,11 +93,10 @@ pub fn grid(columns: &[Loaded]) -> Option<SettingGrid<'_>> {
         let values: Vec<String> =
             axes.iter().map(|axis| of.get(*axis).cloned().unwrap_or_else(|| "default".to_owned())).collect();
         let place = (place_of(&mut grid.kernels, kernel.clone()), place_of(&mut grid.settings, values));
-        let group = group(column);
         match placed.get_mut(&place) {
             // A sweep has a column for each seed.
-            Some(cell) => cell.recordings.extend(group.recordings),
-            None => drop(placed.insert(place, group)),
+            Some(cell) => cell.recordings.extend(&column.recordings),
+            None => drop(placed.insert(place, column.clone())),
         }
     }
     let cell = |kernel, setting| placed.get(&(kernel, setting)).cloned();
@@ -129,11 +133,55 @@ fn flat(table: &toml::Table) -> BTreeMap<String, String> {
 
 /// What a column ran, but for kernel and seed.
 fn setting(column: &Loaded) -> Option<toml::Table> {
-    let mut scenario: toml::Table = column.recordings.first()?.scenario_toml.parse().ok()?;
+    setting_of(column.recordings.first()?)
+}
+
+fn setting_of(run: &Recording) -> Option<toml::Table> {
+    let mut scenario: toml::Table = run.scenario_toml.parse().ok()?;
     for key in ["kernel", "seed"] {
         scenario.remove(key);
     }
     Some(scenario)
+}
+
+/// Runs as columns: those that differ in their seed only are one.
+pub fn columns_of<'a>(runs: impl IntoIterator<Item = &'a Recording>) -> Vec<Group<'a>> {
+    let mut columns: Vec<(Option<toml::Table>, &str, Group<'a>)> = Vec::new();
+    for run in runs {
+        let setting = setting_of(run);
+        let kernel = if run.kernel.is_empty() { &run.backend } else { &run.kernel };
+        let same = |(other, of, _): &&mut (Option<toml::Table>, &str, Group<'_>)| {
+            setting.is_some() && *other == setting && of == kernel
+        };
+        match columns.iter_mut().find(same) {
+            Some((.., column)) => column.recordings.push(run),
+            None => {
+                let parts = run.label.split(", ").filter(|part| !part.starts_with("seed="));
+                let label = match parts.collect::<Vec<_>>().join(", ") {
+                    none if none.is_empty() => kernel.clone(),
+                    label => label,
+                };
+                let column = Group { label, command: run.command.clone(), recordings: vec![run] };
+                columns.push((setting, kernel, column));
+            }
+        }
+    }
+    columns.into_iter().map(|(.., column)| column).collect()
+}
+
+/// Runs that are in memory as a page, for one of its figures: beside each other stand those columns that
+/// [`of_one_setting`] would keep.
+pub fn with_page<'a, T>(
+    runs: impl IntoIterator<Item = &'a Recording>,
+    then: impl FnOnce(&Page<'_>) -> T,
+) -> T {
+    let columns = columns_of(runs);
+    let grid = grid_of(&columns);
+    let first = columns.first().and_then(|column| setting_of(column.recordings[0]));
+    let like_first = |column: &&Group<'_>| setting_of(column.recordings[0]) == first;
+    let kept: Vec<Group<'_>> = columns.iter().filter(like_first).cloned().collect();
+    let kept = if columns.len() > COLUMNS_MAX && kept.len() > 1 { kept } else { columns };
+    then(&page(&kept, grid, Vec::new(), Vec::new(), String::new()))
 }
 
 /// The page of `groups`, whose heat is `heats`, and of all settings; `command` makes it again.
@@ -166,6 +214,17 @@ pub fn command(folders: &[PathBuf], output: Option<&Path>) -> String {
     let folders = folders.iter().map(|folder| quoted(folder)).collect::<Vec<_>>().join(" ");
     let output = output.map_or_else(|| "report.html".to_owned(), quoted);
     format!("pagetide report {folders} -o {output}")
+}
+
+/// Refuses a place where a figure cannot be written.
+///
+/// # Errors
+/// A name of another form than SVG, and those of [`check_writable`].
+pub fn check_figure(path: &Path) -> Result<(), LabError> {
+    match path.extension() {
+        Some(extension) if extension.eq_ignore_ascii_case("svg") => check_writable(path),
+        _ => Err(LabError::NotSvg(path.to_owned())),
+    }
 }
 
 /// Refuses a place where [`write()`] would refuse to write.

@@ -206,12 +206,16 @@ impl Drop for Mapping {
     }
 }
 
-/// `swapon(2)`, below all areas that are there.
+/// `SWAP_FLAG_PREFER`: the priority stands in the lower 15 bits.
+const SWAP_FLAG_PREFER: libc::c_int = 0x8000;
+
+/// `swapon(2)`, below all areas that are there unless it has a priority.
 #[allow(unsafe_code)]
-pub(crate) fn swap_on(device: &std::path::Path) -> io::Result<()> {
+pub(crate) fn swap_on(device: &std::path::Path, priority: Option<i16>) -> io::Result<()> {
+    let flags = priority.map_or(0, |priority| SWAP_FLAG_PREFER | libc::c_int::from(priority));
     let path = std::ffi::CString::new(device.as_os_str().as_encoded_bytes())?;
     // SAFETY: `path` ends with a null and lives until the call has returned.
-    match unsafe { libc::swapon(path.as_ptr(), 0) } {
+    match unsafe { libc::swapon(path.as_ptr(), flags) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }

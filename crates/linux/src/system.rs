@@ -504,6 +504,15 @@ impl System for LinuxSystem {
         cgroup::write_existing(&path, value).map_err(|error| failed("sysctl_write", name, &error))
     }
 
+    async fn node_write(&self, node: u8, file: &str, value: &str) -> Result<(), SystemError> {
+        let subject = format!("node{node}/{file}");
+        if !self.0.host_wide {
+            return Err(SystemError::new("write", subject, Errno::Perm));
+        }
+        let path = Path::new("/sys/devices/system/node").join(&subject);
+        cgroup::write_existing(&path, value).map_err(|error| failed("write", &subject, &error))
+    }
+
     /// In ticks of 10 ms, by `/proc/self/stat`.
     async fn cpu_time(&self) -> Result<CpuTime, SystemError> {
         const STAT: &str = "/proc/self/stat";

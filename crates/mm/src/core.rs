@@ -3,13 +3,13 @@
 //! Parts above borrow it for the length of a step. Neighbours: [`crate::alloc`], [`crate::cgroup`],
 //! [`crate::slab`], [`crate::swap`] for its fields; [`crate::memory`] owns it.
 
-use units::{CpuId, NodeId, Pfn};
+use units::{CpuId, NodeId, Order, Pfn};
 
 use crate::alloc::boot::BootError;
 use crate::alloc::page_alloc::PageAllocator;
-use crate::base::event::{Detail, PageId, Trace, TraceEvent};
-use crate::base::frame::PageFlags;
-use crate::base::ids::{MappingId, MemcgId};
+use crate::base::event::{Detail, Home, PageId, Reason, Trace, TraceEvent};
+use crate::base::frame::{ANON_OWNER, PageFlags};
+use crate::base::ids::{AnonId, MappingId, MemcgId};
 use crate::base::layout::{MemoryLayout, ZoneKind};
 use crate::base::sysctl::Sysctls;
 use crate::cgroup::tree::Memcgs;
@@ -17,6 +17,7 @@ use crate::slab::caches::Slabs;
 use crate::slab::object::{Object, ObjectAlloc};
 use crate::slab::table::SlabPages;
 use crate::swap::areas::SwapAreas;
+use crate::swap::slot::SwapSlot;
 use crate::version::geometry::Cache;
 use crate::version::presets::Version;
 use crate::version::rules::Rules;
@@ -115,13 +116,51 @@ impl<T: Trace> Core<T> {
     pub fn page_id(&self, pfn: Pfn) -> PageId {
         let frames = &self.alloc.frames;
         let is_anon = frames.flags(pfn).has(PageFlags::SWAP_BACKED) || frames.is_anon(pfn);
+        let (home, index) = if is_anon {
+            self.anon_home(pfn)
+        } else {
+            (Home::File(MappingId(frames.owner(pfn))), frames.index(pfn))
+        };
         PageId {
-            mapping: (!is_anon).then(|| MappingId(frames.owner(pfn))),
-            index: frames.index(pfn),
+            home,
+            index,
             memcg: self.page_memcg(pfn),
             node: self.page_place(pfn).1,
             order: frames.order(pfn),
         }
+    }
+
+    /// Which mapping an anonymous page belongs to, and where in there: by its page table, or by its slot.
+    fn anon_home(&self, pfn: Pfn) -> (Home, u32) {
+        let frames = &self.alloc.frames;
+        if frames.is_anon(pfn) {
+            return (Home::Anon(AnonId(frames.owner(pfn) & !ANON_OWNER)), frames.index(pfn));
+        }
+        let in_slot = frames.flags(pfn).has(PageFlags::SWAP_CACHE);
+        let told = in_slot.then(|| self.swap.told_owner(SwapSlot(frames.private(pfn)))).flatten();
+        told.map_or((Home::Nobody, frames.index(pfn)), |(anon, index)| (Home::Anon(anon), index))
+    }
+
+    /// Tells that a program maps anonymous memory.
+    pub(crate) fn tell_anon(&mut self, anon: AnonId) {
+        if self.alloc.trace.listens(Detail::Page) {
+            self.alloc.trace.event(TraceEvent::AnonMapped { anon });
+        }
+    }
+
+    /// Tells that the page of a slot comes back into the frame `pfn`, if anybody listens.
+    pub(crate) fn tell_swapped_in(&mut self, slot: SwapSlot, pfn: Pfn, reason: Reason) {
+        if !self.alloc.trace.listens(Detail::Page) {
+            return;
+        }
+        let (_, node) = self.page_place(pfn);
+        let (home, index) = match self.swap.told_owner(slot) {
+            Some((anon, index)) => (Home::Anon(anon), index),
+            None => (Home::Nobody, 0),
+        };
+        let memcg = self.swap.memcg(slot).unwrap_or(MemcgId::ROOT);
+        let page = PageId { home, index, memcg, node, order: Order(0) };
+        self.alloc.trace.event(TraceEvent::PageSwappedIn { page, reason });
     }
 
     /// Tells of what reclaimers do, if anybody listens; if not, the event is not even made.

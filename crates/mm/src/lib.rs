@@ -242,6 +242,7 @@ pub mod decide {
     pub mod kswapd;
     #[cfg(test)]
     mod kswapd_scenes;
+    pub mod over_high;
     pub mod pause;
     #[cfg(test)]
     mod pause_scenes;

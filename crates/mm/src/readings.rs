@@ -12,6 +12,7 @@ use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::lru::lists::LruList;
 use crate::memory::Memory;
 use crate::version::geometry::Cache;
+use crate::version::rules::{DefragMode, ProactiveCounts};
 
 impl<T: Trace> Memory<T> {
     /// Gauges of `/proc/vmstat` in pages, under the kernel's names.
@@ -45,8 +46,15 @@ impl<T: Trace> Memory<T> {
     pub fn vmstat(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         let swaps = self.core.swap.total_pages() > 0;
         let zswap = self.core.has_zswap();
-        let is_told =
-            move |event: &VmEvent| (swaps || !event.is_of_swap()) && (zswap || !event.is_of_zswap());
+        let proactive = self.counts_proactive();
+        let blocks = self.core.rules().defrag_mode == DefragMode::Sysctl;
+        let in_blocks = || self.core.alloc.zones().iter().map(|zone| zone.free_area.pages_in_whole_blocks());
+        let blocks = blocks.then(|| ("nr_free_pages_blocks", in_blocks().sum()));
+        let is_told = move |event: &VmEvent| {
+            (swaps || !event.is_of_swap())
+                && (zswap || !event.is_of_zswap())
+                && (proactive || !event.is_proactive())
+        };
         let told = VmEvent::ALL.iter().filter(move |event| is_told(event));
         let events = told.map(|&event| (event.name(), self.core.alloc.events.get(event)));
         let huge = ("nr_anon_transparent_hugepages", self.anon.huge_pages());
@@ -55,7 +63,18 @@ impl<T: Trace> Memory<T> {
         let maps = &self.cache.maps;
         let mapped = maps.were_used().then(|| ("nr_mapped", maps.mapped_pages()));
         let pool = self.zswap_gauges().into_iter().filter(move |_| zswap);
-        self.gauges().into_iter().chain([huge]).chain(swap).chain(pool).chain(mapped).chain(events)
+        self.gauges()
+            .into_iter()
+            .chain(blocks)
+            .chain([huge])
+            .chain(swap)
+            .chain(pool)
+            .chain(mapped)
+            .chain(events)
+    }
+
+    fn counts_proactive(&self) -> bool {
+        self.core.rules().proactive_counts == ProactiveCounts::Proactive
     }
 
     /// What `/sys/kernel/debug/zswap` has, its names behind `zswap_`; sizes in pages.
@@ -86,10 +105,12 @@ impl<T: Trace> Memory<T> {
         };
         let swaps = self.core.swap.total_pages() > 0;
         let maps = self.cache.maps.were_used();
+        let proactive = self.counts_proactive();
         let mut lines: Vec<(&'static str, u64)> = MemcgStat::ALL
             .iter()
             .filter(|&&stat| swaps || !stat.is_of_swap())
             .filter(|&&stat| maps || stat != MemcgStat::FileMapped)
+            .filter(|&&stat| proactive || !stat.is_proactive())
             .map(|&stat| {
                 let value = self.core.cgroups.read_stat(memcg, stat);
                 let scale = if is_size(stat) || in_bytes(stat) { units::PAGE_SIZE } else { 1 };
@@ -97,8 +118,10 @@ impl<T: Trace> Memory<T> {
             })
             .collect();
         let read = |stat| self.core.cgroups.read_stat(memcg, stat);
-        lines.push(("pgscan", read(MemcgStat::PgScanKswapd) + read(MemcgStat::PgScanDirect)));
-        lines.push(("pgsteal", read(MemcgStat::PgStealKswapd) + read(MemcgStat::PgStealDirect)));
+        let scans = [MemcgStat::PgScanKswapd, MemcgStat::PgScanDirect, MemcgStat::PgScanProactive];
+        let steals = [MemcgStat::PgStealKswapd, MemcgStat::PgStealDirect, MemcgStat::PgStealProactive];
+        lines.push(("pgscan", scans.map(read).iter().sum()));
+        lines.push(("pgsteal", steals.map(read).iter().sum()));
         let slab = read(MemcgStat::SlabReclaimableBytes) + read(MemcgStat::SlabUnreclaimableBytes);
         lines.push(("slab", slab));
         if self.core.has_zswap() {

@@ -7,7 +7,7 @@ use std_alloc::vec::Vec;
 
 use units::{CpuId, Pfn};
 
-use crate::base::event::Trace;
+use crate::base::event::{Reason, Trace};
 use crate::base::frame::PageFlags;
 use crate::base::ids::{AnonId, MappingId, MemcgId};
 use crate::base::sysctl::Sysctl;
@@ -60,7 +60,9 @@ pub struct SwapWrite {
 impl<T: Trace> Memory<T> {
     /// A new mapping without pages.
     pub fn anon_create(&mut self) -> AnonId {
-        self.anon.create()
+        let anon = self.anon.create();
+        self.core.tell_anon(anon);
+        anon
     }
 
     /// Frees all pages of a mapping and the mapping itself; returns the pages freed.
@@ -168,7 +170,7 @@ impl<T: Trace> Memory<T> {
     pub fn map_bypassing(&mut self, cpu: CpuId, fault: SwapFault, pfn: Pfn) -> Option<u16> {
         let Self { core, lru, cache, anon, .. } = self;
         let bytes = core.swap.stored_bytes(fault.slot);
-        count_swap_in(core, fault.slot);
+        count_swap_in(core, fault.slot, pfn, false);
         core.zswap_load(cpu, fault.slot, pfn);
         anon_swap::map_bypassing(anon, core, lru, cache, cpu, fault, pfn);
         bytes
@@ -207,7 +209,7 @@ impl<T: Trace> Memory<T> {
             core.mark_readahead(pfn);
             core.alloc.events.add(VmEvent::SwapRa, 1);
         }
-        count_swap_in(core, slot);
+        count_swap_in(core, slot, pfn, ahead);
         true
     }
 
@@ -296,13 +298,24 @@ impl<T: Trace> Memory<T> {
     }
 }
 
-/// A page is read from its area, unless it is known to be one of zeroes, or is in the pool of zswap.
-fn count_swap_in<T: Trace>(core: &mut Core<T>, slot: SwapSlot) {
-    if core.swap.is_zero(slot) {
+/// A page is read from its area, unless it is known to be one of zeroes, or is in the pool of zswap. `ahead`: nobody
+/// has asked for it yet.
+fn count_swap_in<T: Trace>(core: &mut Core<T>, slot: SwapSlot, pfn: Pfn, ahead: bool) {
+    let reason = if core.swap.is_zero(slot) {
         core.alloc.events.add(VmEvent::SwpInZero, 1);
-    } else if core.swap.zswap.get(slot).is_none() {
+        Reason::SwapZeroes
+    } else if core.swap.zswap.get(slot).is_some() {
+        Reason::SwapFromPool
+    } else {
         core.alloc.events.add(VmEvent::PswpIn, 1);
         let memcg = core.swap.memcg(slot).expect("a slot in use is charged");
         core.swap.zswap.note_read(memcg);
-    }
+        match (core.swap.kind(slot), ahead) {
+            (AreaKind::Disk { .. }, false) => Reason::SwapRead,
+            (AreaKind::Disk { .. }, true) => Reason::SwapReadAhead,
+            (AreaKind::Zram, false) => Reason::SwapDecompressed,
+            (AreaKind::Zram, true) => Reason::SwapDecompressedAhead,
+        }
+    };
+    core.tell_swapped_in(slot, pfn, reason);
 }

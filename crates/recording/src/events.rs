@@ -9,6 +9,9 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
+/// What the name of anonymous memory begins with, where an event has that in place of a file: `anon:TASK/N`.
+pub const ANONYMOUS: &str = "anon:";
+
 /// A text that events share: a task, a tracepoint, a cgroup, a file, a reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NameId(NonZeroU32);

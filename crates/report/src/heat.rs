@@ -16,7 +16,7 @@
 
 use std::collections::BTreeMap;
 
-use recording::events::{Event, NameId, Names};
+use recording::events::{ANONYMOUS, Event, NameId, Names};
 
 /// Slices of time at most.
 pub const SLICES_MAX: u64 = 100;
@@ -145,7 +145,8 @@ impl HeatBuilder {
     /// Takes the next event; `names` are those of all before and perhaps more.
     pub fn take(&mut self, names: &Names, event: &Event) {
         let (Some(file), Some(first)) = (event.file, event.page) else { return };
-        if !self.is_known(names, event.event) || names.text(file).starts_with(DEVICE) {
+        let is_file = !names.text(file).starts_with(DEVICE) && !names.text(file).starts_with(ANONYMOUS);
+        if !self.is_known(names, event.event) || !is_file {
             return;
         }
         self.advance(usize::try_from(event.time_ns / self.slice_ns).unwrap_or(usize::MAX));

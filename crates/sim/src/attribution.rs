@@ -57,7 +57,7 @@ impl WaitKind {
             | WaitReason::LogWrite
             | WaitReason::LogSpace
             | WaitReason::InodeReclaim => Self::Io,
-            WaitReason::DirtyThrottle | WaitReason::OomLock => Self::Pause,
+            WaitReason::DirtyThrottle | WaitReason::OverHigh | WaitReason::OomLock => Self::Pause,
             WaitReason::KswapdIdle
             | WaitReason::KswapdDoze
             | WaitReason::KcompactdIdle
@@ -97,6 +97,7 @@ pub const fn kernel_name(reason: WaitReason) -> &'static str {
         WaitReason::LogSpace => "xlog_grant_head_wait",
         WaitReason::InodeReclaim => "xfs_reclaim_inode",
         WaitReason::DirtyThrottle => "balance_dirty_pages",
+        WaitReason::OverHigh => "mem_cgroup_handle_over_high",
         WaitReason::OomLock => "oom_lock",
         WaitReason::KswapdIdle => "kswapd asleep",
         WaitReason::KswapdDoze => "kswapd dozing",

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use kernel::machine::{CostOp, GroupId, IoRequest, Machine, Pressure, QueueId, TaskId, WaitReason, Woken};
 use kernel::section::{Section, Whom};
 use mm::base::event::Detail;
-use mm::base::ids::MappingId;
+use mm::base::ids::{AnonId, MappingId};
 use units::{CpuId, Nanos};
 
 use crate::attribution::Waits;
@@ -20,7 +20,7 @@ use crate::section::SectionTime;
 use crate::state::Statistics;
 use crate::task::FOREVER;
 use crate::task::Program;
-use crate::trace::{EventLog, SimTrace, Sink};
+use crate::trace::{ANONYMOUS, EventLog, SimTrace, Sink};
 use crate::wait::{Stall, Unfinished};
 
 /// A handle of a simulated machine; clones are handles of the same one.
@@ -102,6 +102,11 @@ impl Sim {
     /// The pages of `mapping` are from now on those of the file at `path`.
     pub(crate) fn name_mapping(&self, mapping: MappingId, path: &str) {
         self.core.name_mapping(mapping, path);
+    }
+
+    /// The pages of anonymous memory are from now on called so: `anon:TASK/N`, N the number of the mapping.
+    pub(crate) fn name_anon(&self, anon: AnonId, task: &str, number: usize) {
+        self.core.name_anon(anon, &format!("{ANONYMOUS}{task}/{number}"));
     }
 
     /// A tracer for the kernel, whose rows and those of the machine go to `sink`. To be called before anything

@@ -95,7 +95,11 @@ const fn is_io(reason: WaitReason) -> bool {
 /// allocation is not.
 const fn is_stall(site: Site) -> bool {
     match site {
-        Site::AllocationStall | Site::LimitReclaim | Site::DirectCompaction | Site::Kswapd => true,
+        Site::AllocationStall
+        | Site::LimitReclaim
+        | Site::DirectCompaction
+        | Site::OverHigh
+        | Site::Kswapd => true,
         Site::AllocationPause => false,
     }
 }

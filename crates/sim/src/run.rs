@@ -109,7 +109,7 @@ impl SimRun {
                     AreaKind::Disk { device: device - 1, rotating: self.swap_disk().turns() }
                 }
             };
-            AreaSpec { kind, pages: area.slots(), priority: None }
+            AreaSpec { kind, pages: area.slots(), priority: area.priority }
         };
         self.swap.areas.iter().map(&mut area).collect()
     }

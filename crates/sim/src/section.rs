@@ -40,6 +40,7 @@ pub const fn site_name(site: Site) -> &'static str {
         Site::AllocationPause => "allocation pause",
         Site::LimitReclaim => "limit reclaim",
         Site::DirectCompaction => "direct compaction",
+        Site::OverHigh => "sleep above memory.swap.high",
         Site::Kswapd => "kswapd",
     }
 }
@@ -67,7 +68,9 @@ pub const fn whom_name(reason: WaitReason, whom: Option<Whom>) -> &'static str {
             Some(Site::AllocationStall) => "group lock held by an allocation stall",
             Some(Site::Kswapd) => "group lock held by kswapd",
             Some(Site::LimitReclaim) => "group lock held by limit reclaim",
-            Some(Site::AllocationPause | Site::DirectCompaction) | None => "group lock held by the worker",
+            Some(Site::AllocationPause | Site::DirectCompaction | Site::OverHigh) | None => {
+                "group lock held by the worker"
+            }
         },
         None => by_reason(reason),
     }
@@ -84,7 +87,7 @@ const fn by_reason(reason: WaitReason) -> &'static str {
         WaitReason::LogWrite => "log force",
         WaitReason::LogSpace => "xfsaild",
         WaitReason::InodeReclaim => "an inode cluster",
-        WaitReason::DirtyThrottle => "nobody: a pause",
+        WaitReason::DirtyThrottle | WaitReason::OverHigh => "nobody: a pause",
         WaitReason::OomLock => "the task that runs the OOM killer",
         WaitReason::KswapdIdle
         | WaitReason::KswapdDoze

@@ -16,7 +16,7 @@ use kernel::{
 use mm::MemcgId;
 use mm::base::event::{Detail, NoTrace, Trace};
 use mm::pages::mapped::AccessAdvice;
-use units::{Bytes, CpuId, Nanos, Pages, Seed};
+use units::{Bytes, CpuId, Nanos, NodeId, Pages, Seed};
 use workload::Outcome;
 use workload::system::{
     Advice, CpuTime, FileAdvice, FileMapping, Gate, OpenMode, Portable, System, SystemError, TaskSpec,
@@ -155,6 +155,15 @@ impl<R: Trace> SimSystem<R> {
     fn tells(&self) -> bool {
         self.kernel.mem(|mem| mem.core.alloc.trace.listens(Detail::Page))
     }
+
+    /// Says what the memory of a process is called that nobody was told of, if anybody listens.
+    fn name_memory(&self, process: &Process) {
+        if self.tells() {
+            for (number, anon) in self.kernel.anon_of(process) {
+                self.kernel.machine().name_anon(anon, process.name(), number);
+            }
+        }
+    }
 }
 
 impl<R: Trace> System for SimSystem<R> {
@@ -235,6 +244,7 @@ impl<R: Trace> System for SimSystem<R> {
         let begins_in = if spec.moved { MemcgId::ROOT } else { memcg };
         let process =
             self.kernel.process_start(&spec.name, begins_in).await.map_err(failed("spawn", &spec.name))?;
+        self.name_memory(&process);
         self.kernel.process_move(&process, memcg);
         process.set_oom_score_adj(self.process.oom_score_adj()).expect("its parent has it");
         let machine = self.kernel.machine().clone();
@@ -322,6 +332,7 @@ impl<R: Trace> System for SimSystem<R> {
 
     async fn use_buffer(&self, len: Bytes) -> Result<(), SystemError> {
         let mapping = self.kernel.map_anonymous(&self.process, len).map_err(failed("mmap", self.name()))?;
+        self.name_memory(&self.process);
         self.buffer.set(Some((mapping, len.to_pages_ceil().get())));
         Ok(())
     }
@@ -453,6 +464,7 @@ impl<R: Trace> System for SimSystem<R> {
 
     async fn map_anonymous(&self, len: Bytes) -> Result<SimMapping<R>, SystemError> {
         let mapping = self.kernel.map_anonymous(&self.process, len).map_err(failed("mmap", self.name()))?;
+        self.name_memory(&self.process);
         Ok(SimMapping { system: self.clone(), mapping })
     }
 
@@ -467,6 +479,7 @@ impl<R: Trace> System for SimSystem<R> {
         let how = MapHow { shared, writable, executable };
         let mapping = self.kernel.map_file(&self.process, &file.file, offset, len, how);
         let mapping = mapping.map_err(failed("mmap", self.name()))?;
+        self.name_memory(&self.process);
         Ok(SimMapping { system: self.clone(), mapping })
     }
 
@@ -530,8 +543,14 @@ impl<R: Trace> System for SimSystem<R> {
         first: u64,
         count: u64,
     ) -> Result<u64, SystemError> {
+        // The program has room for the answer as long, a byte for each page; its cgroup pays for that.
+        let room = self.kernel.map_anonymous(&self.process, Bytes(count.max(1)));
+        let room = room.map_err(failed("mmap", self.name()))?;
+        let filled = Bytes(count).to_pages_ceil().get();
+        let filled = self.kernel.touch(&self.process, room, 0, filled).await;
         let resident = self.kernel.mapping_resident(&self.process, mapping.mapping, first, count);
-        resident.map_err(failed("mincore", self.name()))
+        self.kernel.unmap_anonymous(&self.process, room);
+        filled.and(resident).map_err(failed("mincore", self.name()))
     }
 
     async fn lock_memory(&self, mapping: &SimMapping<R>, first: u64, count: u64) -> Result<(), SystemError> {
@@ -549,6 +568,11 @@ impl<R: Trace> System for SimSystem<R> {
 
     async fn sysctl_write(&self, name: &str, value: &str) -> Result<(), SystemError> {
         self.kernel.sysctl_write(name, value).map_err(failed("write sysctl", name))
+    }
+
+    async fn node_write(&self, node: u8, file: &str, value: &str) -> Result<(), SystemError> {
+        let subject = format!("node{node}/{file}");
+        self.kernel.node_write(NodeId(node), file, value).await.map_err(failed("write", &subject))
     }
 
     async fn vmstat(&self) -> Result<Vec<(String, u64)>, SystemError> {

@@ -4,7 +4,7 @@
 //! Rows are handed out in chunks of [`CHUNK_ROWS`] by a callback, so that a run needs no memory for its past.
 //! A row is small: tasks, cgroups and files are numbers, whose names [`EventNames`] has. Files have a
 //! number for each path; which mapping a path has at the moment is told by a row of its own
-//! ([`What::FileIs`]), as mappings are used again.
+//! ([`What::HomeIs`]), as mappings are used again; so are the names of anonymous memory.
 //!
 //! What becomes of many pages at one instant is one row, where they lie one behind the other: a readahead
 //! window, a chunk of reclaim. What becomes of one page is told in the order in which it did; of different
@@ -22,8 +22,8 @@ use std::rc::Rc;
 
 use kernel::machine::{IoKind, IoRequest, TaskId, WaitReason};
 use mm::MemcgId;
-use mm::base::event::{Detail, PageId, Trace, TraceEvent};
-use mm::base::ids::MappingId;
+use mm::base::event::{Detail, Home, PageId, Trace, TraceEvent};
+use mm::base::ids::{AnonId, MappingId};
 use units::{Nanos, NodeId, Order};
 
 use crate::attribution::{Ended, Finished};
@@ -61,12 +61,13 @@ pub enum What {
         /// How many.
         folios: u32,
     },
-    /// No event: from now on pages of this mapping are those of the file with this number.
-    FileIs {
-        /// The mapping.
-        mapping: MappingId,
-        /// The file, for [`EventNames::file`].
-        file: u32,
+    /// No event: from now on pages of this home are those of the file with this number, or of the anonymous memory
+    /// that is called so.
+    HomeIs {
+        /// The home.
+        home: Home,
+        /// The name, for [`EventNames::file`]; none: it has none yet.
+        file: Option<u32>,
     },
     /// The task's wait is over.
     Wait {
@@ -158,11 +159,13 @@ struct Log {
     recent: Recent,
     names: EventNames,
     numbers: BTreeMap<String, u32>,
-    /// By mapping: the file that was last told.
-    told: Vec<u32>,
+    /// By mapping: the file that was last told; and by anonymous mapping its name.
+    told: [Vec<u32>; 2],
     sink: Sink,
 }
 
+/// What the names of anonymous memory begin with.
+pub const ANONYMOUS: &str = "anon:";
 const UNTOLD: u32 = u32::MAX;
 
 fn owed(debt: u64) -> u32 {
@@ -178,7 +181,7 @@ impl EventLog {
             recent: Recent { of: (Nanos(0), TaskId(0)), spans: [Span::NONE; ROWS_LOOKED_AT] },
             names,
             numbers: BTreeMap::new(),
-            told: Vec::new(),
+            told: [Vec::new(), Vec::new()],
             sink,
         })))
     }
@@ -201,6 +204,16 @@ impl EventLog {
         if !log.joins(at, task, event, page) {
             let what = What::Pages { event: *event, folios: 1 };
             log.push(EventRow { at, task, owed: 0, what }, Span::of(page));
+        }
+    }
+
+    /// Anonymous memory is mapped, and is not called as what had its number before.
+    fn forget(&self, at: u64, task: u32, anon: AnonId) {
+        let log = &mut *self.0.borrow_mut();
+        let told = log.told[1].get_mut(anon.0 as usize);
+        if told.is_some_and(|told| std::mem::replace(told, UNTOLD) != UNTOLD) {
+            let what = What::HomeIs { home: Home::Anon(anon), file: None };
+            log.push(EventRow { at: Nanos(at), task: TaskId(task), owed: 0, what }, Span::NONE);
         }
     }
 
@@ -239,7 +252,7 @@ struct Recent {
 /// Pages of a row, one behind the other.
 #[derive(Clone, Copy)]
 struct Span {
-    /// The number of their mapping and 1, or [`Span::ANON`].
+    /// The number of their mapping and 1, with a bit of its own for anonymous memory, or [`Span::NOBODYS`].
     mapping: u32,
     first: u32,
     behind: u32,
@@ -249,15 +262,20 @@ struct Span {
 }
 
 impl Span {
-    const ANON: u32 = u32::MAX;
+    const NOBODYS: u32 = u32::MAX;
+    const ANON: u32 = 1 << 31;
     /// Of a row that is about no page.
     const NONE: Self =
         Self { mapping: 0, first: 0, behind: 0, memcg: MemcgId::ROOT, node: NodeId(0), order: Order(0) };
 
     #[inline]
     fn of(page: PageId) -> Self {
-        let PageId { mapping, index, memcg, node, order } = page;
-        let mapping = mapping.map_or(Self::ANON, |mapping| mapping.0 + 1);
+        let PageId { home, index, memcg, node, order } = page;
+        let mapping = match home {
+            Home::File(mapping) => mapping.0 + 1,
+            Home::Anon(anon) => (anon.0 + 1) | Self::ANON,
+            Home::Nobody => Self::NOBODYS,
+        };
         Self { mapping, first: index, behind: index + order.pages(), memcg, node, order }
     }
 }
@@ -291,8 +309,8 @@ impl Log {
             if span.mapping != it.mapping {
                 continue;
             }
-            // Nobody tells pages of anonymous memory apart.
-            let is_next = span.behind == it.first || it.mapping == Span::ANON;
+            // Nobody tells pages of nobody apart.
+            let is_next = span.behind == it.first || it.mapping == Span::NOBODYS;
             let is_alike = (span.memcg, span.node, span.order) == (it.memcg, it.node, it.order);
             if is_next && is_alike {
                 let last = self.rows.len() - 1;
@@ -345,9 +363,10 @@ impl Trace for SimTrace {
     #[inline]
     fn event(&mut self, event: TraceEvent) {
         let (at, task) = (self.core.now.get(), self.core.task.get());
-        match event.page() {
-            Some(page) => self.log.push_page(at, task, &event, page),
-            None => self.log.push_owing(at, task, self.core.debt.get(), What::Kernel(event)),
+        match (event.page(), event) {
+            (Some(page), _) => self.log.push_page(at, task, &event, page),
+            (None, TraceEvent::AnonMapped { anon }) => self.log.forget(at, task, anon),
+            (None, _) => self.log.push_owing(at, task, self.core.debt.get(), What::Kernel(event)),
         }
     }
 }
@@ -355,6 +374,15 @@ impl Trace for SimTrace {
 impl Core {
     /// A file was opened, or is a block device: its pages are from now on those of `path`.
     pub(crate) fn name_mapping(&self, mapping: MappingId, path: &str) {
+        self.name_home(Home::File(mapping), mapping.0, path);
+    }
+
+    /// Anonymous memory was mapped: its pages are from now on those of `name`.
+    pub(crate) fn name_anon(&self, anon: AnonId, name: &str) {
+        self.name_home(Home::Anon(anon), anon.0, name);
+    }
+
+    fn name_home(&self, home: Home, number: u32, path: &str) {
         let state = self.state.borrow();
         let Some(log) = &state.log else { return };
         let log = &mut *log.0.borrow_mut();
@@ -367,13 +395,17 @@ impl Core {
                 file
             }
         };
-        let index = mapping.0 as usize;
-        if log.told.len() <= index {
-            log.told.resize(index + 1, UNTOLD);
+        let index = number as usize;
+        let told = &mut log.told[usize::from(matches!(home, Home::Anon(_)))];
+        if told.len() <= index {
+            told.resize(index + 1, UNTOLD);
         }
-        if std::mem::replace(&mut log.told[index], file) != file {
+        if std::mem::replace(&mut told[index], file) != file {
             let (at, task) = (Nanos(self.now.get()), TaskId(self.task.get()));
-            log.push(EventRow { at, task, owed: 0, what: What::FileIs { mapping, file } }, Span::NONE);
+            log.push(
+                EventRow { at, task, owed: 0, what: What::HomeIs { home, file: Some(file) } },
+                Span::NONE,
+            );
         }
     }
 }

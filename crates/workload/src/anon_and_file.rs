@@ -19,19 +19,21 @@
 //! `steps=reclaim` fills memory and the page cache, the file read twice, and asks P in the same way, below its limit.
 //!
 //! Left out: sharing between the workers, swap areas themselves, which are the machine's. Neighbours: `plan.rs` for
-//! what is done in which order, [`crate::system`] for tasks and gates.
+//! what is done in which order, `turns.rs` for how they take turns.
 
 mod plan;
 
 use units::{Bytes, Nanos, PAGE_SIZE};
 
 use self::plan::{Action, Plan, Step, Who};
+use crate::catalog::Need;
 use crate::chance;
 use crate::footprint::{Footprint, MachineSize};
 use crate::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS};
 use crate::outcome::{Outcome, WorkloadError};
 use crate::params::{ParamError, ParamKind, ParamSpec, Params};
-use crate::system::{Advice, Errno, Gate, OpenMode, System, SystemError, TaskSpec};
+use crate::system::{Advice, Errno, System, SystemError};
+use crate::turns::{Crew, Round, Topology, Turn, shuffled};
 
 /// The name in the catalog.
 pub const NAME: &str = "anon-and-file";
@@ -92,12 +94,26 @@ pub const PARAMS: &[ParamSpec] = &[
         default: None,
         help: "memory.swap.max of P",
     },
+    ParamSpec {
+        name: "swap_high",
+        kind: ParamKind::Size { min: Bytes(0), max: SIZE_MAX },
+        default: None,
+        help: "memory.swap.high of P, above which tasks are made to sleep (5.8)",
+    },
     size(
         "reclaim",
         Bytes(PAGE_SIZE),
         "32M",
         "asked of memory.reclaim of P, then twice as much; not with steps=loop",
     ),
+    choice("reclaim_of", &["cgroup", "node"], "node: asked of node 0 instead, whose file Linux 6.17 has"),
+    choice("reclaim_what", &["all", "anon"], "anon: anonymous memory alone is asked for (6.16)"),
+    ParamSpec {
+        name: "reclaim_swappiness",
+        kind: ParamKind::Count { min: 0, max: 200 },
+        default: None,
+        help: "swappiness of what is asked for (6.11), instead of vm.swappiness",
+    },
     choice("order", &["sequential", "random"], "order in which A touches its pages"),
     choice("huge", &["never", "always"], "huge pages for anonymous memory, by madvise"),
     choice(
@@ -141,37 +157,13 @@ pub const METRICS: &[MetricSpec] = &[
 ];
 
 const FILE: &str = "file";
-/// The file goes on behind what is read, as in the measured runs: readahead reaches one window further.
-const READAHEAD_BEYOND: u64 = 1 << 20;
-/// The CPU that all workers stay on: one order of accesses, and one stock of charges.
-const CPU: u16 = 0;
-/// How long one waits for another before it looks whether that one still lives.
-const PATIENCE: Nanos = Nanos::from_secs(1);
 
-/// The cgroups that the workers live in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Topology {
-    Parent,
-    Global,
-    Same,
-}
-
-impl Topology {
-    fn group(self, who: Who) -> &'static str {
-        match (self, who) {
-            (Self::Parent, Who::Hot) => "P/A",
-            (Self::Parent, Who::Cold) => "P/C",
-            (Self::Parent, Who::Stream) => "P/B",
-            (Self::Global, Who::Hot) => "A",
-            (Self::Global, Who::Cold) => "C",
-            (Self::Global, Who::Stream) => "B",
-            (Self::Same, _) => "P",
-        }
-    }
-
-    fn parent(self) -> Option<&'static str> {
-        (self != Self::Global).then_some("P")
-    }
+/// How P, or the node, is asked for room.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Asked {
+    of_node: bool,
+    /// Instead of `vm.swappiness`: a number or `max`.
+    swappiness: Option<String>,
 }
 
 /// The program with its parameters.
@@ -181,6 +173,8 @@ pub struct AnonAndFile {
     topology: Topology,
     limit: Bytes,
     swap_max: Option<Bytes>,
+    swap_high: Option<Bytes>,
+    asked: Asked,
     worker: Worker,
 }
 
@@ -192,20 +186,29 @@ impl AnonAndFile {
     pub fn from_params(params: &Params) -> Result<Self, ParamError> {
         let size = |name| params.size(name).expect("it has a default");
         let word = |name| params.choice(name).expect("it has a default");
-        let topology = match word("topology") {
-            "parent" => Topology::Parent,
-            "global" => Topology::Global,
-            _ => Topology::Same,
-        };
+        let topology = Topology::from_params(params);
         let steps = word("steps");
-        if topology == Topology::Global && (params.size("swap_max").is_some() || steps != "loop") {
-            let name = if steps == "loop" { "swap_max" } else { "steps" };
+        let of_parent = ["swap_max", "swap_high"].into_iter().find(|name| params.size(name).is_some());
+        let of_parent = of_parent.or((steps != "loop").then_some("steps"));
+        if let (Topology::Global, Some(name)) = (topology, of_parent) {
             return Err(ParamError::Conflict {
                 name,
                 problem: "there is no parent cgroup to limit or to ask for room".to_owned(),
                 hint: format!("add `topology=parent`, or leave `{name}` out"),
             });
         }
+        if params.count("reclaim_swappiness").is_some() && word("reclaim_what") == "anon" {
+            return Err(ParamError::Conflict {
+                name: "reclaim_swappiness",
+                problem: "anonymous memory alone is asked for".to_owned(),
+                hint: "leave it out, or `reclaim_what=anon`".to_owned(),
+            });
+        }
+        let swappiness = params.count("reclaim_swappiness").map(|number| number.to_string());
+        let asked = Asked {
+            of_node: word("reclaim_of") == "node",
+            swappiness: if word("reclaim_what") == "anon" { Some("max".to_owned()) } else { swappiness },
+        };
         let plan = Plan {
             steps,
             every: size("every"),
@@ -218,13 +221,30 @@ impl AnonAndFile {
         let worker = Worker {
             hot: size("hot").to_pages_ceil().get(),
             cold: size("cold").to_pages_ceil().get(),
-            file: size("file"),
-            read_size: size("read_size"),
+            file: Round { path: FILE, size: size("file"), read_size: size("read_size") },
             random: word("order") == "random",
             huge: word("huge") == "always",
             compressed: u16::try_from(compressed).expect("at most a page"),
         };
-        Ok(Self { plan, topology, limit: size("limit"), swap_max: params.size("swap_max"), worker })
+        let [swap_max, swap_high] = ["swap_max", "swap_high"].map(|name| params.size(name));
+        Ok(Self { plan, topology, limit: size("limit"), swap_max, swap_high, asked, worker })
+    }
+
+    /// What a kernel must have for it to run.
+    pub(crate) fn needs(&self) -> Vec<Need> {
+        let mut needs = vec![Need::Cgroups];
+        needs.extend(self.swap_high.map(|_| Need::SwapHigh));
+        if self.plan.asks() {
+            needs.push(Need::ProactiveReclaim);
+            let how = match self.asked.swappiness.as_deref() {
+                Some("max") => Some(Need::AnonReclaim),
+                Some(_) => Some(Need::ReclaimSwappiness),
+                None => None,
+            };
+            needs.extend(how);
+            needs.extend(self.asked.of_node.then_some(Need::NodeReclaim));
+        }
+        needs
     }
 
     fn has_file(&self) -> bool {
@@ -234,8 +254,7 @@ impl AnonAndFile {
     /// What it makes at most: the file, what moves it, and the memory of two workers.
     pub(crate) fn footprint(&self, _machine: MachineSize) -> Footprint {
         let Worker { hot, cold, file, .. } = &self.worker;
-        let files =
-            if self.has_file() { file.get() + READAHEAD_BEYOND + chance::PLACED_WITHIN.get() } else { 0 };
+        let files = if self.has_file() { file.len_on_disk().get() + chance::PLACED_WITHIN.get() } else { 0 };
         Footprint {
             file_count: if self.has_file() { 2 } else { 0 },
             files: Bytes(files),
@@ -253,12 +272,12 @@ impl AnonAndFile {
     pub async fn run<S: System>(&self, sys: S) -> Result<Outcome, WorkloadError> {
         self.set_up(&sys).await?;
         let script = self.plan.script();
-        let mut crew = Crew::hire(self, &sys, &script).await?;
+        let mut crew = self.hire(&sys, &script).await?;
         let mut outcome = Outcome::default();
-        let mut phase = Phase { begin: sys.now(), reclaims: self.reclaims(&sys).await? };
+        let mut phase = Phase { begin: sys.now(), reclaims: self.topology.limit_reclaims(&sys).await? };
         for step in &script {
             match *step {
-                Step::Work(who, _) => crew.work(&sys, who).await?,
+                Step::Work(who, _) => crew.work(&sys, who.name()).await?,
                 Step::Mark(name) => {
                     sys.mark(name);
                     phase = self.end_phase(&sys, name, &phase, &mut outcome).await?;
@@ -267,7 +286,9 @@ impl AnonAndFile {
                 Step::Flush => self.flush(&sys).await?,
             }
         }
-        crew.leave(&sys, &script, &mut outcome).await?;
+        for (name, seen) in crew.leave(&sys).await? {
+            record_counts(&script, name, &seen, &mut outcome);
+        }
         Ok(outcome)
     }
 
@@ -276,30 +297,25 @@ impl AnonAndFile {
         const ALL_CACHES: u8 = 3;
         if self.has_file() {
             chance::place_files(sys, NAME).await?;
-            sys.lay_out_file(FILE, Bytes(self.worker.file.get() + READAHEAD_BEYOND)).await?;
+            sys.lay_out_file(FILE, self.worker.file.len_on_disk()).await?;
             sys.drop_caches(ALL_CACHES).await?;
         }
-        if let Some(parent) = self.topology.parent() {
-            sys.cgroup_create(parent).await?;
-            sys.cgroup_write(parent, "memory.max", &self.limit.get().to_string()).await?;
-            if let Some(swap_max) = self.swap_max {
-                sys.cgroup_write(parent, "memory.swap.max", &swap_max.get().to_string()).await?;
-            }
-        }
-        if self.topology != Topology::Same {
-            for who in Who::IN_ORDER_OF_GROUPS {
-                sys.cgroup_create(self.topology.group(who)).await?;
-            }
-        }
-        Ok(())
+        let mut settings = vec![("memory.max", self.limit)];
+        settings.extend(self.swap_max.map(|swap_max| ("memory.swap.max", swap_max)));
+        settings.extend(self.swap_high.map(|swap_high| ("memory.swap.high", swap_high)));
+        Ok(self.topology.make(sys, &settings, &Who::LETTERS).await?)
     }
 
-    /// `max` of P's `memory.events`, which counts reclaims that a charge made. Reading it flushes nothing.
-    async fn reclaims<S: System>(&self, sys: &S) -> Result<Option<u64>, WorkloadError> {
-        let Some(parent) = self.topology.parent() else { return Ok(None) };
-        let events = sys.cgroup_read(parent, "memory.events").await?;
-        let max = events.lines().find_map(|line| line.strip_prefix("max "));
-        Ok(max.and_then(|count| count.trim().parse().ok()))
+    async fn hire<S: System>(&self, sys: &S, script: &[Step]) -> Result<Crew<S, Vec<f64>>, WorkloadError> {
+        let member = |who: Who| {
+            let group = self.topology.group(who.letter());
+            (who.name(), group, (self.worker.clone(), who, plan::actions_of(script, who)))
+        };
+        let workers = self.plan.who_works().into_iter().map(member).collect();
+        let work = async |sys: S, (worker, who, actions): (Worker, Who, Vec<Action>), turn| {
+            worker.work(&sys, who, &actions, turn).await
+        };
+        Ok(Crew::hire(sys, workers, work).await?)
     }
 
     async fn end_phase<S: System>(
@@ -309,7 +325,7 @@ impl AnonAndFile {
         before: &Phase,
         outcome: &mut Outcome,
     ) -> Result<Phase, WorkloadError> {
-        let now = Phase { begin: sys.now(), reclaims: self.reclaims(sys).await? };
+        let now = Phase { begin: sys.now(), reclaims: self.topology.limit_reclaims(sys).await? };
         let stem = if name == "stream_done" { "stream" } else { name };
         outcome.metric(&format!("{stem}_seconds"), now.begin.saturating_sub(before.begin).as_secs_f64());
         if let (Some(now), Some(before)) = (now.reclaims, before.reclaims) {
@@ -318,7 +334,7 @@ impl AnonAndFile {
         Ok(now)
     }
 
-    /// Asks P for room. A kernel that could not free as much says `EAGAIN`, which is a result.
+    /// Asks P, or the node, for room. A kernel that could not free as much says `EAGAIN`, which is a result.
     async fn reclaim<S: System>(
         &self,
         sys: &S,
@@ -329,7 +345,14 @@ impl AnonAndFile {
         const TRY_AGAIN: i32 = 11;
         let parent = self.topology.parent().expect("it was checked");
         let missed = outcome.metrics.entry("reclaims_that_fell_short".to_owned()).or_insert(0.0);
-        match sys.cgroup_write(parent, "memory.reclaim", &bytes.get().to_string()).await {
+        let swappiness = self.asked.swappiness.iter().map(|value| format!(" swappiness={value}"));
+        let value = swappiness.fold(bytes.get().to_string(), |text, option| text + &option);
+        let written = if self.asked.of_node {
+            sys.node_write(0, "reclaim", &value).await
+        } else {
+            sys.cgroup_write(parent, "memory.reclaim", &value).await
+        };
+        match written {
             Err(SystemError { errno: Errno::Other(TRY_AGAIN), .. }) => *missed += 1.0,
             other => other?,
         }
@@ -341,8 +364,8 @@ impl AnonAndFile {
             sys.cgroup_read(parent, "memory.stat").await?;
         }
         if self.topology != Topology::Same {
-            for who in Who::IN_ORDER_OF_GROUPS {
-                sys.cgroup_read(self.topology.group(who), "memory.stat").await?;
+            for letter in Who::LETTERS {
+                sys.cgroup_read(&self.topology.group(letter), "memory.stat").await?;
             }
         }
         Ok(())
@@ -355,77 +378,16 @@ struct Phase {
     reclaims: Option<u64>,
 }
 
-/// A worker at work: what it measured each time, in the end.
-type Member<S> = <S as System>::Task<Result<Vec<f64>, WorkloadError>>;
-
-/// The workers, each with a gate to start its next step, and one gate that says that it is done.
-struct Crew<S: System> {
-    members: Vec<(Who, Gate, Member<S>)>,
-    done: Gate,
-}
-
-impl<S: System> Crew<S> {
-    async fn hire(program: &AnonAndFile, sys: &S, script: &[Step]) -> Result<Self, WorkloadError> {
-        let done = sys.make_gate()?;
-        let gates: Vec<(Who, Gate)> = program
-            .plan
-            .who_works()
-            .into_iter()
-            .map(|who| Ok((who, sys.make_gate()?)))
-            .collect::<Result<_, SystemError>>()?;
-        let mut members = Vec::new();
-        for (who, go) in gates {
-            let actions = plan::actions_of(script, who);
-            let spec = TaskSpec::named(who.name()).in_cgroup(program.topology.group(who)).moved().on_cpu(CPU);
-            let worker = program.worker.clone();
-            let task = sys.spawn(spec, move |sys: S| async move {
-                let gates = Gates { go, done };
-                worker.work(&sys, who, &actions, gates).await
-            });
-            members.push((who, go, task.await?));
-        }
-        Ok(Self { members, done })
+/// Records the pages that the worker `name` found in memory each time it counted them, among all that it has `seen`.
+fn record_counts(script: &[Step], name: &str, seen: &[f64], outcome: &mut Outcome) {
+    let who = Who::IN_ORDER_OF_GROUPS.into_iter().find(|who| who.name() == name).expect("it was hired");
+    let actions = plan::actions_of(script, who);
+    let counts = actions.iter().zip(seen).filter(|(action, _)| **action == Action::Count);
+    let resident: Vec<f64> = counts.map(|(_, pages)| *pages).collect();
+    if let (Some(first), Some(name)) = (resident.first(), who.memory()) {
+        outcome.metric(&format!("{name}_pages_resident"), *first);
+        outcome.samples.insert(format!("{name}_pages_resident_each_time"), resident.clone());
     }
-
-    /// Lets `who` do its next step and waits until it is done, or dead: then its error comes when it is joined.
-    async fn work(&mut self, sys: &S, who: Who) -> Result<(), WorkloadError> {
-        let (_, go, task) = self.members.iter().find(|(member, ..)| *member == who).expect("it was hired");
-        sys.open_gate(*go).await?;
-        while !sys.pass_gate(self.done, PATIENCE).await? {
-            if sys.has_ended(task) {
-                let at = self.members.iter().position(|(member, ..)| *member == who).expect("as above");
-                let (_, _, task) = self.members.remove(at);
-                sys.join(task).await??;
-                return Err(SystemError::new("join", who.name(), Errno::Killed).into());
-            }
-        }
-        Ok(())
-    }
-
-    /// Joins all, and records what each saw.
-    async fn leave(self, sys: &S, script: &[Step], outcome: &mut Outcome) -> Result<(), WorkloadError> {
-        for (_, go, _) in &self.members {
-            sys.open_gate(*go).await?;
-        }
-        for (who, _, task) in self.members {
-            let seen = sys.join(task).await??;
-            let actions = plan::actions_of(script, who);
-            let resident = actions.iter().zip(&seen).filter(|(action, _)| **action == Action::Count);
-            let resident: Vec<f64> = resident.map(|(_, pages)| *pages).collect();
-            if let (Some(first), Some(name)) = (resident.first(), who.memory()) {
-                outcome.metric(&format!("{name}_pages_resident"), *first);
-                outcome.samples.insert(format!("{name}_pages_resident_each_time"), resident.clone());
-            }
-        }
-        Ok(())
-    }
-}
-
-/// What a worker waits for before each step, and opens behind it.
-#[derive(Debug, Clone, Copy)]
-struct Gates {
-    go: Gate,
-    done: Gate,
 }
 
 /// What the workers have, and how they use it.
@@ -433,8 +395,7 @@ struct Gates {
 struct Worker {
     hot: u64,
     cold: u64,
-    file: Bytes,
-    read_size: Bytes,
+    file: Round,
     random: bool,
     huge: bool,
     compressed: u16,
@@ -447,16 +408,18 @@ impl Worker {
         sys: &S,
         who: Who,
         actions: &[Action],
-        gates: Gates,
+        turn: Turn,
     ) -> Result<Vec<f64>, WorkloadError> {
         let pages = if who == Who::Hot { self.hot } else { self.cold };
         let mut seen = Vec::with_capacity(actions.len());
         let mut memory: Option<S::Mapping> = None;
         let mut file: Option<S::File> = None;
         for action in actions {
-            while !sys.pass_gate(gates.go, PATIENCE).await? {}
+            turn.wait(sys).await?;
             let said = match (action, &memory) {
-                (Action::Read { offset, len }, _) => self.read(sys, &mut file, *offset, *len).await?,
+                (Action::Read { offset, len }, _) => {
+                    self.file.read(sys, &mut file, *offset, *len).await? / PAGE_SIZE
+                }
                 (Action::Map, _) => {
                     memory = Some(self.map(sys, pages).await?);
                     pages
@@ -474,10 +437,10 @@ impl Worker {
                 }
             };
             seen.push(said as f64);
-            sys.open_gate(gates.done).await?;
+            turn.end(sys).await?;
         }
         // Its memory stays until the others are done.
-        while !sys.pass_gate(gates.go, PATIENCE).await? {}
+        turn.wait(sys).await?;
         Ok(seen)
     }
 
@@ -505,46 +468,12 @@ impl Worker {
         pages: u64,
     ) -> Result<u64, WorkloadError> {
         if self.random && who == Who::Hot {
-            let mut order: Vec<u64> = (0..pages).collect();
-            let mut stream = sys.seed().stream(&format!("{NAME}/{}/order", who.name()));
-            for left in (1..pages).rev() {
-                order.swap(left as usize, stream.below(left + 1) as usize);
-            }
-            for page in order {
+            for page in shuffled(sys, &format!("{NAME}/{}/order", who.name()), pages) {
                 sys.touch(memory, page, 1).await?;
             }
         } else {
             sys.touch(memory, 0, pages).await?;
         }
         Ok(pages)
-    }
-
-    async fn read<S: System>(
-        &self,
-        sys: &S,
-        open: &mut Option<S::File>,
-        offset: u64,
-        len: u64,
-    ) -> Result<u64, WorkloadError> {
-        if open.is_none() {
-            sys.use_buffer(self.read_size).await?;
-            *open = Some(sys.open(FILE, OpenMode::Read).await?);
-        }
-        let file = open.as_ref().expect("it is open");
-        let mut done = 0;
-        while done < len {
-            let at = (offset + done) % self.file.get();
-            let part = self.read_size.get().min(len - done).min(self.file.get() - at);
-            let read = sys.read(file, at, part).await?;
-            if read == 0 {
-                return Err(WorkloadError::ShortRead {
-                    path: FILE.to_owned(),
-                    read_bytes: at,
-                    size_bytes: self.file.get(),
-                });
-            }
-            done += read;
-        }
-        Ok(done / PAGE_SIZE)
     }
 }

@@ -176,6 +176,16 @@ pub enum Need {
     HugePages,
     /// `madvise(MADV_HUGEPAGE)`, which fails without them.
     HugePageAdvice,
+    /// The cgroup file `memory.reclaim`.
+    ProactiveReclaim,
+    /// That it takes `swappiness=N`.
+    ReclaimSwappiness,
+    /// That it takes `swappiness=max`.
+    AnonReclaim,
+    /// The file `reclaim` of a node.
+    NodeReclaim,
+    /// The cgroup file `memory.swap.high`.
+    SwapHigh,
 }
 
 impl WorkloadSpec {
@@ -296,19 +306,19 @@ impl Workload {
     }
 
     /// What a kernel must have for it to run, or to make sense.
-    pub fn needs(&self) -> &'static [Need] {
+    pub fn needs(&self) -> Vec<Need> {
         let asks = |choice: &str| self.params.choice("advice") == Some(choice);
         match &self.program {
-            Program::AnonAndFile(_)
-            | Program::HotAndStream(_)
-            | Program::MappedAndStream(_)
-            | Program::Captured(_) => &[Need::Cgroups],
-            Program::HugeFaults(_) if asks("madvise") => &[Need::HugePageAdvice],
-            Program::HugeFaults(_) => &[Need::HugePages],
+            Program::AnonAndFile(program) => program.needs(),
+            Program::HotAndStream(_) | Program::MappedAndStream(_) | Program::Captured(_) => {
+                vec![Need::Cgroups]
+            }
+            Program::HugeFaults(_) if asks("madvise") => vec![Need::HugePageAdvice],
+            Program::HugeFaults(_) => vec![Need::HugePages],
             Program::InodeStorm(_)
             | Program::SequentialReaders(_)
             | Program::Simoop(_)
-            | Program::SmallFiles(_) => &[],
+            | Program::SmallFiles(_) => Vec::new(),
         }
     }
 

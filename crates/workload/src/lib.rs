@@ -39,6 +39,7 @@ pub mod simoop;
 pub mod small_files;
 pub mod system;
 pub mod trace;
+mod turns;
 pub mod vocabulary;
 pub mod zipf;
 

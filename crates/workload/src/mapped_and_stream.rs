@@ -24,7 +24,8 @@ use crate::footprint::{Footprint, MachineSize};
 use crate::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS};
 use crate::outcome::{Outcome, WorkloadError};
 use crate::params::{ParamError, ParamKind, ParamSpec, Params};
-use crate::system::{Advice, Errno, FileMapping, Gate, OpenMode, System, SystemError, TaskSpec};
+use crate::system::{Advice, FileMapping, OpenMode, System};
+use crate::turns::{Crew, Round, Topology, Turn, shuffled};
 
 /// The name in the catalog.
 pub const NAME: &str = "mapped-and-stream";
@@ -105,37 +106,6 @@ pub const METRICS: &[MetricSpec] = &[
 
 const HOT_FILE: &str = "hot";
 const STREAM_FILE: &str = "stream";
-/// The stream goes on behind what is read: readahead reaches one window further.
-const READAHEAD_BEYOND: u64 = 1 << 20;
-/// The CPU that both workers stay on: one order of accesses, and one stock of charges.
-const CPU: u16 = 0;
-/// How long one waits for the other before it looks whether that one still lives.
-const PATIENCE: Nanos = Nanos::from_secs(1);
-
-/// The cgroups that the workers live in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Topology {
-    Parent,
-    Global,
-    Same,
-}
-
-impl Topology {
-    fn group(self, who: Who) -> &'static str {
-        match (self, who) {
-            (Self::Parent, Who::Mapper) => "P/A",
-            (Self::Parent, Who::Streamer) => "P/B",
-            (Self::Global, Who::Mapper) => "A",
-            (Self::Global, Who::Streamer) => "B",
-            (Self::Same, _) => "P",
-        }
-    }
-
-    fn parent(self) -> Option<&'static str> {
-        (self != Self::Global).then_some("P")
-    }
-}
-
 /// One of the workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Who {
@@ -150,6 +120,14 @@ impl Who {
             Self::Streamer => "streamer",
         }
     }
+
+    /// What its group is called.
+    const fn letter(self) -> &'static str {
+        match self {
+            Self::Mapper => "A",
+            Self::Streamer => "B",
+        }
+    }
 }
 
 /// What a worker does in one step.
@@ -161,8 +139,8 @@ enum Action {
     Pass,
     /// Counts the pages that are in memory.
     Count,
-    /// Reads the next part of the stream.
-    Read { turn: u64 },
+    /// Reads a part of the stream from there on.
+    Read { offset: u64 },
 }
 
 /// One step of a run.
@@ -194,11 +172,7 @@ impl MappedAndStream {
         let size = |name| params.size(name).expect("it has a default");
         let word = |name| params.choice(name).expect("it has a default");
         let count = |name| params.count(name).expect("it has a default");
-        let topology = match word("topology") {
-            "parent" => Topology::Parent,
-            "global" => Topology::Global,
-            _ => Topology::Same,
-        };
+        let topology = Topology::from_params(params);
         let (code, written) = (word("code") == "yes", count("written"));
         if code && written > 0 {
             return Err(ParamError::Conflict {
@@ -219,9 +193,8 @@ impl MappedAndStream {
             advice,
             how: FileMapping { shared, writable: written > 0, executable: code },
             written,
-            stream: size("stream"),
+            stream: Round { path: STREAM_FILE, size: size("stream"), read_size: size("read_size") },
             every: size("every"),
-            read_size: size("read_size"),
         };
         let (reads, again, loops) = (count("reads"), word("again") == "yes", count("loops"));
         Ok(Self { reads, again, loops, topology, limit: size("limit"), worker })
@@ -230,7 +203,7 @@ impl MappedAndStream {
     /// What it makes at most: two files, what moves them, and copies of pages.
     pub(crate) fn footprint(&self, _machine: MachineSize) -> Footprint {
         let Worker { hot, stream, how, .. } = &self.worker;
-        let files = hot * PAGE_SIZE + stream.get() + READAHEAD_BEYOND + chance::PLACED_WITHIN.get();
+        let files = hot * PAGE_SIZE + stream.len_on_disk().get() + chance::PLACED_WITHIN.get();
         let copies = if how.shared || !how.writable { 0 } else { hot * PAGE_SIZE };
         Footprint { file_count: 3, files: Bytes(files), anonymous: Bytes(copies), tasks: 2, disks: 1 }
     }
@@ -242,7 +215,8 @@ impl MappedAndStream {
         script.push(Step::Mark("hot_ready"));
         for turn in 0..self.loops {
             if self.worker.every > Bytes(0) {
-                script.push(Step::Work(Streamer, Action::Read { turn }));
+                let offset = turn.wrapping_mul(self.worker.every.get()) % self.worker.stream.size.get();
+                script.push(Step::Work(Streamer, Action::Read { offset }));
             }
             script.extend(self.again.then_some(Step::Work(Mapper, Action::Pass)));
         }
@@ -263,12 +237,12 @@ impl MappedAndStream {
     pub async fn run<S: System>(&self, sys: S) -> Result<Outcome, WorkloadError> {
         self.set_up(&sys).await?;
         let script = self.script();
-        let mut crew = Crew::hire(self, &sys, &script).await?;
+        let mut crew = self.hire(&sys, &script).await?;
         let mut outcome = Outcome::default();
         let mut before = self.look(&sys).await?;
         for step in &script {
             match *step {
-                Step::Work(who, _) => crew.work(&sys, who).await?,
+                Step::Work(who, _) => crew.work(&sys, who.name()).await?,
                 Step::Mark(name) => {
                     sys.mark(name);
                     let now = self.look(&sys).await?;
@@ -277,7 +251,7 @@ impl MappedAndStream {
                 }
             }
         }
-        let resident = crew.leave(&sys).await?;
+        let resident: u64 = crew.leave(&sys).await?.into_iter().map(|(_, counted)| counted).sum();
         outcome.metric("hot_pages_resident", resident as f64);
         outcome.metric("hot_pages", self.worker.hot as f64);
         Ok(outcome)
@@ -288,32 +262,32 @@ impl MappedAndStream {
         const ALL_CACHES: u8 = 3;
         chance::place_files(sys, NAME).await?;
         sys.lay_out_file(HOT_FILE, Bytes(self.worker.hot * PAGE_SIZE)).await?;
-        sys.lay_out_file(STREAM_FILE, Bytes(self.worker.stream.get() + READAHEAD_BEYOND)).await?;
+        sys.lay_out_file(STREAM_FILE, self.worker.stream.len_on_disk()).await?;
         sys.drop_caches(ALL_CACHES).await?;
-        if let Some(parent) = self.topology.parent() {
-            sys.cgroup_create(parent).await?;
-            sys.cgroup_write(parent, "memory.max", &self.limit.get().to_string()).await?;
-        }
-        if self.topology != Topology::Same {
-            for who in [Who::Mapper, Who::Streamer] {
-                sys.cgroup_create(self.topology.group(who)).await?;
-            }
-        }
-        Ok(())
+        let letters = [Who::Mapper, Who::Streamer].map(Who::letter);
+        Ok(self.topology.make(sys, &[("memory.max", self.limit)], &letters).await?)
+    }
+
+    async fn hire<S: System>(&self, sys: &S, script: &[Step]) -> Result<Crew<S, u64>, WorkloadError> {
+        let member = |who: Who| {
+            let of = |step: &Step| match *step {
+                Step::Work(worker, action) if worker == who => Some(action),
+                _ => None,
+            };
+            let actions: Vec<Action> = script.iter().filter_map(of).collect();
+            (who.name(), self.topology.group(who.letter()), (self.worker.clone(), actions))
+        };
+        let workers = [Who::Mapper, Who::Streamer].map(member).into();
+        let work = async |sys: S, (worker, actions): (Worker, Vec<Action>), turn| {
+            worker.work(&sys, &actions, turn).await
+        };
+        Ok(Crew::hire(sys, workers, work).await?)
     }
 
     async fn look<S: System>(&self, sys: &S) -> Result<Seen, WorkloadError> {
         let counters = sys.vmstat().await?;
         let major = counters.into_iter().find(|(name, _)| name == "pgmajfault").map_or(0, |(_, count)| count);
-        // Reading it flushes no statistics.
-        let reclaims = match self.topology.parent() {
-            Some(parent) => {
-                let events = sys.cgroup_read(parent, "memory.events").await?;
-                let max = events.lines().find_map(|line| line.strip_prefix("max "));
-                max.and_then(|count| count.trim().parse().ok())
-            }
-            None => None,
-        };
+        let reclaims = self.topology.limit_reclaims(sys).await?;
         Ok(Seen { at: sys.now(), major, reclaims })
     }
 }
@@ -336,61 +310,6 @@ impl Seen {
     }
 }
 
-/// A worker at work: what it counted in the end.
-type Member<S> = <S as System>::Task<Result<u64, WorkloadError>>;
-
-/// The workers, each with a gate to start its next step, and one gate that says that it is done.
-struct Crew<S: System> {
-    members: Vec<(Who, Gate, Member<S>)>,
-    done: Gate,
-}
-
-impl<S: System> Crew<S> {
-    async fn hire(program: &MappedAndStream, sys: &S, script: &[Step]) -> Result<Self, WorkloadError> {
-        let (done, first, second) = (sys.make_gate()?, sys.make_gate()?, sys.make_gate()?);
-        let mut members = Vec::new();
-        for (who, go) in [(Who::Mapper, first), (Who::Streamer, second)] {
-            let of = |step: &Step| match *step {
-                Step::Work(worker, action) if worker == who => Some(action),
-                _ => None,
-            };
-            let actions: Vec<Action> = script.iter().filter_map(of).collect();
-            let spec = TaskSpec::named(who.name()).in_cgroup(program.topology.group(who)).moved().on_cpu(CPU);
-            let worker = program.worker.clone();
-            let task =
-                sys.spawn(spec, move |sys: S| async move { worker.work(&sys, &actions, go, done).await });
-            members.push((who, go, task.await?));
-        }
-        Ok(Self { members, done })
-    }
-
-    /// Lets `who` do its next step and waits until it is done, or dead: then its error comes when it is joined.
-    async fn work(&mut self, sys: &S, who: Who) -> Result<(), WorkloadError> {
-        let at = self.members.iter().position(|(member, ..)| *member == who).expect("it was hired");
-        sys.open_gate(self.members[at].1).await?;
-        while !sys.pass_gate(self.done, PATIENCE).await? {
-            if sys.has_ended(&self.members[at].2) {
-                let (_, _, task) = self.members.remove(at);
-                sys.join(task).await??;
-                return Err(SystemError::new("join", who.name(), Errno::Killed).into());
-            }
-        }
-        Ok(())
-    }
-
-    /// Joins both; returns the pages of the mapping that were in memory.
-    async fn leave(self, sys: &S) -> Result<u64, WorkloadError> {
-        for (_, go, _) in &self.members {
-            sys.open_gate(*go).await?;
-        }
-        let mut resident = 0;
-        for (_, _, task) in self.members {
-            resident += sys.join(task).await??;
-        }
-        Ok(resident)
-    }
-}
-
 /// What the workers have, and how they use it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Worker {
@@ -399,26 +318,21 @@ struct Worker {
     advice: Option<Advice>,
     how: FileMapping,
     written: u64,
-    stream: Bytes,
+    stream: Round,
     every: Bytes,
-    read_size: Bytes,
 }
 
 impl Worker {
     /// A worker's whole life: its actions, each when it is let; returns the pages that it counted.
-    async fn work<S: System>(
-        &self,
-        sys: &S,
-        actions: &[Action],
-        go: Gate,
-        done: Gate,
-    ) -> Result<u64, WorkloadError> {
+    async fn work<S: System>(&self, sys: &S, actions: &[Action], turn: Turn) -> Result<u64, WorkloadError> {
         let (mut mapping, mut stream): (Option<S::Mapping>, Option<S::File>) = (None, None);
         let (mut counted, mut pass) = (0, 0);
         for action in actions {
-            while !sys.pass_gate(go, PATIENCE).await? {}
+            turn.wait(sys).await?;
             match (action, &mapping) {
-                (Action::Read { turn }, _) => self.read(sys, &mut stream, *turn).await?,
+                (Action::Read { offset }, _) => {
+                    self.stream.read(sys, &mut stream, *offset, self.every.get()).await?;
+                }
                 (Action::Map, _) => mapping = Some(self.map(sys).await?),
                 (_, None) => unreachable!("the file is mapped first"),
                 (Action::Pass, Some(mapping)) => {
@@ -429,10 +343,10 @@ impl Worker {
                     counted = sys.mapping_resident(mapping, 0, self.hot).await?;
                 }
             }
-            sys.open_gate(done).await?;
+            turn.end(sys).await?;
         }
         // The mapping stays until the other one is done.
-        while !sys.pass_gate(go, PATIENCE).await? {}
+        turn.wait(sys).await?;
         Ok(counted)
     }
 
@@ -452,48 +366,17 @@ impl Worker {
         if !self.random && self.written == 0 {
             return Ok(sys.touch_reading(mapping, 0, self.hot).await?);
         }
-        let mut order: Vec<u64> = (0..self.hot).collect();
-        if self.random {
-            let mut stream = sys.seed().stream(&format!("{NAME}/order/{number}"));
-            for left in (1..self.hot).rev() {
-                order.swap(left as usize, stream.below(left + 1) as usize);
-            }
-        }
+        let order = if self.random {
+            shuffled(sys, &format!("{NAME}/order/{number}"), self.hot)
+        } else {
+            (0..self.hot).collect()
+        };
         for page in order {
             if is_written(page) {
                 sys.touch(mapping, page, 1).await?;
             } else {
                 sys.touch_reading(mapping, page, 1).await?;
             }
-        }
-        Ok(())
-    }
-
-    async fn read<S: System>(
-        &self,
-        sys: &S,
-        open: &mut Option<S::File>,
-        turn: u64,
-    ) -> Result<(), WorkloadError> {
-        if open.is_none() {
-            sys.use_buffer(self.read_size).await?;
-            *open = Some(sys.open(STREAM_FILE, OpenMode::Read).await?);
-        }
-        let file = open.as_ref().expect("it is open");
-        let (offset, len) = (turn.wrapping_mul(self.every.get()) % self.stream.get(), self.every.get());
-        let mut done = 0;
-        while done < len {
-            let at = (offset + done) % self.stream.get();
-            let part = self.read_size.get().min(len - done).min(self.stream.get() - at);
-            let read = sys.read(file, at, part).await?;
-            if read == 0 {
-                return Err(WorkloadError::ShortRead {
-                    path: STREAM_FILE.to_owned(),
-                    read_bytes: at,
-                    size_bytes: self.stream.get(),
-                });
-            }
-            done += read;
         }
         Ok(())
     }

@@ -512,6 +512,13 @@ pub trait System: Clone + 'static {
     async fn sysctl_read(&self, name: &str) -> Result<String, SystemError>;
     /// Writes a sysctl.
     async fn sysctl_write(&self, name: &str, value: &str) -> Result<(), SystemError>;
+    /// Writes a file of a NUMA node below `/sys/devices/system/node`, such as `reclaim`.
+    ///
+    /// # Errors
+    /// `NoEnt` where the kernel has no such node or file; `NotSup` where a backend has no such call.
+    async fn node_write(&self, node: u8, file: &str, _value: &str) -> Result<(), SystemError> {
+        Err(SystemError::new("write", format!("node{node}/{file}"), Errno::NotSup))
+    }
     /// `/proc/vmstat` as names and values.
     async fn vmstat(&self) -> Result<Vec<(String, u64)>, SystemError>;
 }

@@ -19,6 +19,8 @@ pub struct Vocabulary<'a> {
     /// Features that a kernel can have or not: `root-aging`. No name may be another one followed
     /// by `+` or `-` and a third.
     pub features: &'a [&'a str],
+    /// Features that somebody may look for and that are not modelled, with the reason.
+    pub unmodelled: &'a [(&'a str, &'a str)],
     /// Named machines.
     pub machines: &'a [&'a str],
     /// Sysctls by their dotted names: `vm.swappiness`.
@@ -54,6 +56,14 @@ pub enum KernelError {
     /// One feature is both added and taken away.
     #[error("feature `{0}` is both added and taken away")]
     Contradiction(String),
+    /// A feature that is known and not modelled.
+    #[error("feature `{name}` is not modelled: {why}")]
+    Unmodelled {
+        /// Its name.
+        name: String,
+        /// Why not.
+        why: String,
+    },
     /// One feature is added, or taken away, twice.
     #[error("feature `{0}` is named twice")]
     Twice(String),
@@ -64,6 +74,7 @@ impl KernelError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Unknown(unknown) => Some(unknown.hint()),
+            Self::Unmodelled { .. } => Some("`pagetide list features` has those that are".to_owned()),
             Self::Contradiction(_) | Self::Twice(_) => Some("leave one of them out".to_owned()),
         }
     }
@@ -85,6 +96,7 @@ impl Vocabulary<'_> {
         let mut features = BTreeMap::new();
         while let Some(sign) = rest.chars().next() {
             let names = &rest[sign.len_utf8()..];
+            self.check_modelled(names)?;
             let (feature, after) =
                 longest_name(names, self.features).ok_or_else(|| unknown("feature", names, self.features))?;
             let added = sign == '+';
@@ -96,6 +108,13 @@ impl Vocabulary<'_> {
             rest = after;
         }
         Ok(KernelSpec { base: base.to_owned(), features })
+    }
+
+    fn check_modelled(&self, names: &str) -> Result<(), KernelError> {
+        let absent: Vec<&str> = self.unmodelled.iter().map(|(name, _)| *name).collect();
+        let Some((found, _)) = longest_name(names, &absent) else { return Ok(()) };
+        let why = self.unmodelled.iter().find(|(name, _)| *name == found).map_or("", |(_, why)| *why);
+        Err(KernelError::Unmodelled { name: found.to_owned(), why: why.to_owned() })
     }
 
     /// Checks the name of a machine. What is changed behind it, as in `s390-fcp+cpus=16`, is for those who
@@ -142,6 +161,7 @@ mod tests {
     const WORDS: Vocabulary = Vocabulary {
         kernels: &["linux-5.3", "linux-5.3-rc3", "linux-6.1"],
         features: &["boost", "boost-cap", "root-aging"],
+        unmodelled: &[("floor", "there are no walls")],
         machines: &["small", "large"],
         sysctls: &["vm.swappiness", "vm.min_free_kbytes"],
     };
@@ -178,6 +198,7 @@ mod tests {
             kernel("linux-5.3+"),
             kernel("linux-5.3+boost-boost"),
             kernel("linux-5.3+boost+boost"),
+            kernel("linux-5.3+boost+floor"),
             name(WORDS.machine("smal")),
             name(WORDS.sysctl("vm/swapiness")),
             name(WORDS.sysctl("min_free_kbytes")),
@@ -189,6 +210,7 @@ mod tests {
         unknown feature ``; known names: `boost`, `boost-cap`, `root-aging`
         feature `boost` is both added and taken away; leave one of them out
         feature `boost` is named twice; leave one of them out
+        feature `floor` is not modelled: there are no walls; `pagetide list features` has those that are
         unknown machine `smal`; did you mean `small`?
         unknown sysctl `vm.swapiness`; did you mean `vm.swappiness`?
         unknown sysctl `min_free_kbytes`; did you mean `vm.min_free_kbytes`?

@@ -12,7 +12,6 @@ mod opens;
 mod paths;
 mod tasks;
 
-use std::collections::HashMap;
 use std::time::Instant;
 
 use trace::{NONE, Operation, OperationKind, TraceMapping, TraceTask};
@@ -22,6 +21,7 @@ use crate::descriptors::Descriptors;
 use crate::files::Files;
 use crate::ledger::{Ledger, Place};
 use crate::memory::{Memory, Part};
+use crate::numbers::ByNumber;
 
 pub(crate) use gaps::Gaps;
 pub(crate) use looks::look_at;
@@ -145,9 +145,9 @@ pub(crate) struct Follower {
     began: Instant,
     /// The clock on the wall then, in seconds.
     began_at: f64,
-    tasks: HashMap<i32, Task>,
-    processes: HashMap<i32, Process>,
-    memories: HashMap<u32, Memory>,
+    tasks: ByNumber<i32, Task>,
+    processes: ByNumber<i32, Process>,
+    memories: ByNumber<u32, Memory>,
     next_memory: u32,
     files: Files,
     task_rows: Vec<TraceTask>,
@@ -168,9 +168,9 @@ impl Follower {
         Self {
             began: Instant::now(),
             began_at: wall.map_or(0.0, |since| since.as_secs_f64()),
-            tasks: HashMap::new(),
-            processes: HashMap::new(),
-            memories: HashMap::new(),
+            tasks: ByNumber::default(),
+            processes: ByNumber::default(),
+            memories: ByNumber::default(),
             next_memory: 0,
             files: Files::default(),
             task_rows: Vec::new(),

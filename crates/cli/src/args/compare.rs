@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{EventsArgs, Format, ScenarioArgs};
+use super::{EventsArgs, Format, PlotArgs, ScenarioArgs};
 
 /// Whose tables a comparison prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -77,10 +77,6 @@ pub(crate) struct CompareArgs {
     /// Show all metrics, counters and cgroups, as JSON and CSV always do
     #[arg(long, help_heading = "Output")]
     pub(crate) all: bool,
-    /// Write one figure as SVG, too [example: story.svg]
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) plot: Option<PathBuf>,
-    /// Which figure `--plot` writes, as those of `report`; the first without it [example: story]
-    #[arg(long, value_name = "NAME", requires = "plot", help_heading = "Output")]
-    pub(crate) figure: Option<String>,
+    #[command(flatten)]
+    pub(crate) plot: PlotArgs,
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Format;
+use super::{Format, PlotArgs};
 
 #[derive(Debug, Args)]
 pub(crate) struct GridArgs {
@@ -20,4 +20,6 @@ pub(crate) struct GridArgs {
     /// Show all metrics, as JSON and CSV always do
     #[arg(long, help_heading = "Output")]
     pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) plot: PlotArgs,
 }

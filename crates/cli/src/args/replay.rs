@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use lab::{PolicyError, PolicySpec, ReplayOptions, Timing, TraceFormat, Warmup};
 
-use super::{EventsArgs, Format, GuestArgs, HostArgs, with_hint};
+use super::{EventsArgs, Format, GuestArgs, HostArgs, PlotArgs, with_hint};
 
 #[derive(Debug, Args)]
 #[command(
@@ -99,6 +99,8 @@ pub(crate) struct ReplayArgs {
     /// Show all metrics, counters and cgroups, as JSON and CSV always do
     #[arg(long, help_heading = "Output")]
     pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) plot: PlotArgs,
 }
 
 /// How a trace is read, and what of it counts.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{EventsArgs, Format, ScenarioArgs};
+use super::{EventsArgs, Format, PlotArgs, ScenarioArgs};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -32,4 +32,6 @@ pub(crate) struct RunArgs {
     /// Show all metrics, counters and cgroups, as JSON and CSV always do
     #[arg(long, help_heading = "Output")]
     pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) plot: PlotArgs,
 }

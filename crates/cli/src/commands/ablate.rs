@@ -9,13 +9,14 @@ use lab::{Ended, HostPolicy, LabError, Recording};
 use report::Ablated;
 
 use super::sweep::begin;
-use super::{host_policy, keep_runs, one_backend, request};
+use super::{host_policy, keep_runs, one_backend, plot, request};
 use crate::args::{AblateArgs, Events, Format};
 use crate::printer::{Failure, Printer};
 use crate::progress::RunProgress;
 
 pub(crate) fn ablate(args: &AblateArgs, printer: &Printer) -> Result<(), Failure> {
     one_backend("ablate", &args.scenario.backends)?;
+    plot::check(&args.grid.plot)?;
     let request = request(&args.subject, args.kernel.as_ref(), &args.scenario);
     let ablation = ablate::plan(&request, &args.features, args.seeds.unwrap_or(1))?;
     let plan = &ablation.plan;
@@ -38,6 +39,7 @@ pub(crate) fn ablate(args: &AblateArgs, printer: &Printer) -> Result<(), Failure
     let view =
         lab::view(outcomes.iter().filter_map(Ended::recording), printer.width(), args.grid.all, Vec::new());
     printer.data(&shown(&ablation.ablated(&outcomes, view), args.grid.format)?)?;
+    plot::draw(&args.grid.plot, outcomes.iter().filter_map(Ended::recording), printer)?;
     error.map_or(Ok(()), |error| Err(error.into()))
 }
 

@@ -8,7 +8,7 @@ use lab::folders::{Loaded, SideBySide, load};
 use lab::{HostPolicy, LabError, PlannedRun, fail_if, view};
 use report::{Grid, Group, Limit, Outcome, View};
 
-use super::{check_events, host_policy, keep_runs, request, told_of_runs};
+use super::{check_events, host_policy, keep_runs, plot, request, told_of_runs};
 use crate::args::{CompareArgs, Events, Format, Style, Verbosity};
 use crate::printer::{Failure, Printer};
 use crate::progress::RunProgress;
@@ -18,9 +18,7 @@ pub(crate) fn compare(args: &CompareArgs, printer: &Printer) -> Result<(), Failu
         return Err(Failure::Usage("mmtests' tables are text; leave `--format` out".to_owned()));
     }
     let limits = fail_if::parse(&args.fail_if)?;
-    if let Some(path) = &args.plot {
-        lab::page::check_writable(path)?; // Before runs that may take long.
-    }
+    plot::check(&args.plot)?;
     let is_folder = |subject: &String| Path::new(subject).is_dir();
     match &args.subjects[..] {
         subjects if subjects.iter().any(is_folder) => compare_folders(args, &limits, printer),
@@ -173,9 +171,9 @@ impl Told<'_> {
         let text = self.shown(args, view)?;
         self.warnings.iter().for_each(|warning| printer.warning(warning));
         printer.data(&text)?;
-        if let Some(path) = &args.plot {
+        if let Some(path) = &args.plot.plot {
             let page = lab::page::page(self.groups, None, Vec::new(), Vec::new(), String::new());
-            super::report::plot(&page, path, args.figure.as_deref(), printer)?;
+            plot::figure(&page, path, args.plot.figure.as_deref(), printer)?;
         }
         let judged = judged.map_err(LabError::from)?;
         for unclear in judged.iter().filter(|judged| judged.outcome == Outcome::Unclear) {

@@ -8,6 +8,7 @@ mod explain;
 mod export;
 mod import;
 mod list;
+mod plot;
 mod record;
 mod replay;
 mod report;

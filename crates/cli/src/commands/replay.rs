@@ -12,12 +12,13 @@ use lab::{
     Batch, KeepRuns, LabError, PlannedRun, Recording, Request, Subject, check_new_folder, run_all, view,
 };
 
-use super::{check_events, guest_request, host_policy, keep_runs, made_by, told_of_runs};
+use super::{check_events, guest_request, host_policy, keep_runs, made_by, plot, told_of_runs};
 use crate::args::{Events, Format, ReplayArgs};
 use crate::printer::{Failure, Printer};
 use crate::progress::{ReplayBar, RunProgress};
 
 pub(crate) fn replay(args: &ReplayArgs, printer: &Printer) -> Result<(), Failure> {
+    plot::check(&args.plot)?;
     if lab::program::is_one(&args.trace) {
         return program(args, printer);
     }
@@ -39,6 +40,7 @@ pub(crate) fn replay(args: &ReplayArgs, printer: &Printer) -> Result<(), Failure
     if !results.is_empty() {
         printer.data(&shown(&results, args, printer)?)?;
     }
+    plot::draw(&args.plot, results.iter().copied(), printer)?;
     error.map_or(Ok(()), |error| Err(error.into()))
 }
 
@@ -74,6 +76,7 @@ fn program(args: &ReplayArgs, printer: &Printer) -> Result<(), Failure> {
     if !results.is_empty() {
         printer.data(&shown(&results, args, printer)?)?;
     }
+    plot::draw(&args.plot, results.iter().copied(), printer)?;
     error.map_or(Ok(()), |error| Err(error.into()))
 }
 

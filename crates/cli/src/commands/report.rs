@@ -1,15 +1,13 @@
 //! `pagetide report`: recordings made earlier, each by itself, or all on a page with figures.
 
-use std::path::Path;
-
 use lab::folders::{Loaded, SideBySide, load};
-use lab::page::{no_figure, write};
+use lab::page::write;
 use lab::{Recording, view};
 use report::Group;
-use report::html::Page;
 
 use super::made_by;
-use crate::args::{Format, ReportArgs, Verbosity};
+use super::plot::{figure, told};
+use crate::args::{Format, ReportArgs};
 use crate::printer::{Failure, Printer};
 
 pub(crate) fn report(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
@@ -55,27 +53,7 @@ fn page(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
         told(printer, path, write(path, &page.html()?)?);
     }
     match &args.plot {
-        Some(path) => plot(&page, path, args.figure.as_deref(), printer),
+        Some(path) => figure(&page, path, args.figure.as_deref(), printer),
         None => Ok(()),
-    }
-}
-
-/// Writes the figure of this name, or the first one.
-pub(super) fn plot(
-    page: &Page<'_>,
-    path: &Path,
-    name: Option<&str>,
-    printer: &Printer,
-) -> Result<(), Failure> {
-    match page.figure(name)? {
-        Some(figure) => told(printer, path, write(path, &figure)?),
-        None => return Err(no_figure(name, page.figures()?).into()),
-    }
-    Ok(())
-}
-
-fn told(printer: &Printer, path: &Path, bytes: usize) {
-    if printer.verbosity() > Verbosity::Quiet {
-        printer.note(&format!("`{}`: {} KiB", path.display(), bytes.div_ceil(1024)));
     }
 }

@@ -3,13 +3,14 @@
 use lab::{Batch, Recording, check_new_folder, command, run_all, view};
 use report::{Group, View};
 
-use super::{check_events, keep_runs, planned_run, told_of_runs};
+use super::{check_events, keep_runs, planned_run, plot, told_of_runs};
 use crate::args::{Format, RunArgs};
 use crate::printer::{Failure, Printer};
 use crate::progress::RunProgress;
 
 pub(crate) fn run(args: &RunArgs, printer: &Printer) -> Result<(), Failure> {
     let RunArgs { subject, kernel, scenario, .. } = args;
+    plot::check(&args.plot)?;
     let planned = planned_run("run", subject, kernel.as_ref(), scenario, printer)?;
     let Some((planned, policy)) = planned else { return Ok(()) };
     if let Some(out) = &args.out {
@@ -34,6 +35,7 @@ pub(crate) fn run(args: &RunArgs, printer: &Printer) -> Result<(), Failure> {
         let view = view([recording], printer.width(), args.all, Vec::new());
         printer.data(&shown(recording, again.clone(), args.format, view)?)
     })?;
+    plot::draw(&args.plot, recordings.iter().flatten(), printer)?;
     error.map_or(Ok(()), |error| Err(error.into()))
 }
 

@@ -11,7 +11,7 @@ use lab::{Ended, GuestRequest, LabError, Recording, Request, Subject};
 use report::{SweepRow, SweepRows};
 
 use super::replay::check_stdin;
-use super::{dask, host_policy, keep_runs};
+use super::{dask, host_policy, keep_runs, plot};
 use crate::args::{Events, Format, SweepArgs, Verbosity};
 use crate::exit;
 use crate::printer::{Failure, Printer};
@@ -19,6 +19,7 @@ use crate::progress::{ReplayBar, RunProgress};
 
 /// Returns the exit code.
 pub(crate) fn sweep(args: &SweepArgs, printer: &Printer) -> Result<u8, Failure> {
+    plot::check(&args.grid.plot)?;
     let max = if args.dask.is_some() { RUNS_MAX_OF_DATASET } else { RUNS_MAX };
     let plan = sweep::plan_up_to(&request(args), max)?;
     check_unused(args, &plan)?;
@@ -34,6 +35,7 @@ pub(crate) fn sweep(args: &SweepArgs, printer: &Printer) -> Result<u8, Failure> 
     if !rows.rows.is_empty() {
         printer.data(&shown(&rows, args.grid.format, printer.width())?)?;
     }
+    plot::draw(&args.grid.plot, outcomes.iter().filter_map(Ended::recording), printer)?;
     problem(&outcomes, stopped).map_or(Ok(exit::DONE), |error| Err(error.into()))
 }
 

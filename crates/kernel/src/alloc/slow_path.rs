@@ -5,6 +5,7 @@
 
 use mm::alloc::flags::{AllocFlags, gfp_zone};
 use mm::alloc::page_alloc::AllocOutcome;
+use mm::alloc::pageblock::PAGEBLOCK_ORDER;
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
 use mm::decide::retry::{Next, Outcome};
@@ -182,6 +183,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             return;
         }
         let cpu = self.machine().current_cpu();
+        // With `vm.defrag_mode` whole pageblocks are wanted in any case.
+        let order =
+            if self.mem(|mem| mem.core.alloc.keeps_whole()) { order.max(PAGEBLOCK_ORDER) } else { order };
         let mut woken: Option<NodeId> = None;
         let node_of = |place| {
             self.mem(|mem| {

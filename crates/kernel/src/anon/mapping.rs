@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use mm::base::event::Trace;
+use mm::base::ids::AnonId;
 use mm::base::vmstat::{MemcgStat, VmEvent};
 use mm::pages::anon_swap::SwapFault;
 use mm::version::rules::HugePages;
@@ -40,6 +41,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         drop(areas);
         self.khugepaged_enter(HugeAdvice::None);
         Ok(mapping)
+    }
+
+    /// The anonymous memory of each mapping of a process, of private ones of files its copies, with the mapping's
+    /// number: 0 is what it has from the start.
+    pub fn anon_of(&self, process: &Process) -> Vec<(usize, AnonId)> {
+        let areas = process.0.anon.borrow();
+        areas.iter().enumerate().filter_map(|(number, area)| Some((number, area.as_ref()?.anon))).collect()
     }
 
     /// `munmap`: frees the pages and the mapping.
@@ -146,6 +154,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 Some(end) => page = end,
                 None => {
                     self.fault(process, mapping, page, write).await?;
+                    self.sleep_over_swap_high(process).await; // Each fault returns to user mode.
                     page += 1;
                 }
             }

@@ -1,5 +1,5 @@
 //! Charging pages and kernel objects to a cgroup, with reclaim at its limit (MECHANISMS 8.2,
-//! MECHANISMS-6X 4.1, 4.6).
+//! MECHANISMS-6X 4.1, 4.6), and the sleeps of those above `memory.swap.high` (SWAP 3.4).
 //!
 //! In the steady state usage sits exactly at the limit: a run of limit reclaim frees some dozen
 //! pages, the next charges use them up one by one, and the next run follows.
@@ -19,7 +19,8 @@ use crate::alloc::purpose::Purpose;
 use crate::alloc::report::OomControl;
 use crate::errno::Errno;
 use crate::handle::Kernel;
-use crate::machine::Machine;
+use crate::machine::{Machine, WaitReason};
+use crate::section::{Section, Site};
 use crate::tasks::process::Process;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
@@ -38,9 +39,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if memcg == MemcgId::ROOT {
             return Ok(()); // It is never charged, and over no mark.
         }
-        let mut charge = self.mem(|mem| {
+        let cpu = self.machine().current_cpu();
+        let (mut charge, notes) = self.mem(|mem| {
             let retries = u32::from(mem.core.alloc.tuning().charge_retries);
-            ChargeLoop::new(&mem.core.cgroups, memcg, pages, gfp, retries)
+            let groups = &mem.core.cgroups;
+            let notes = groups.is_over_swap_high(memcg) && !groups.has_in_stock(cpu, memcg, pages);
+            (ChargeLoop::new(groups, memcg, pages, gfp, retries), notes)
         });
         let (mut outcome, mut effort) = (Outcome::Start, Effort::default());
         loop {
@@ -63,6 +67,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             };
         }
         self.note_over_high(process, memcg, pages);
+        if notes {
+            let noted = process.0.over_swap_high_pages.get();
+            process.0.over_swap_high_pages.set(noted + u64::from(charge.at_once()));
+        }
         Ok(())
     }
 
@@ -79,9 +87,25 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
+    /// On return to user mode: a task that charged pages while a cgroup above it used more than its
+    /// `memory.swap.high` sleeps ([`mm::decide::over_high`]).
+    pub(crate) async fn sleep_over_swap_high(&self, process: &Process) {
+        let pages = process.0.over_swap_high_pages.replace(0);
+        if pages == 0 || process.is_killed() {
+            return;
+        }
+        let Some(length) = self.mem(|mem| mem.core.cgroups.swap_penalty(process.memcg(), pages)) else {
+            return;
+        };
+        self.machine().enter(Section::Site(Site::OverHigh));
+        self.machine().sleep(self.timeout(length), WaitReason::OverHigh).await;
+        self.machine().leave(Section::Site(Site::OverHigh));
+    }
+
     /// On return to user mode (`mem_cgroup_handle_over_high`): a task that charged above some
     /// `memory.high` reclaims a batch at every level that is over it.
     pub(crate) async fn handle_over_high(&self, process: &Process) {
+        self.sleep_over_swap_high(process).await;
         let pages = process.0.over_high_pages.replace(0);
         if pages == 0 {
             return;

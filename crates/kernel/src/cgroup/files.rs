@@ -1,5 +1,6 @@
 //! Cgroup v2 files: `memory.max`, `memory.high`, `memory.low`, `memory.min`, `memory.current`,
-//! `memory.stat`, `memory.events`, `memory.pressure`, `memory.swap.current`, `memory.swap.max`, `memory.swap.events`,
+//! `memory.stat`, `memory.events`, `memory.pressure`, `memory.swap.current`, `memory.swap.max`, `memory.swap.high`,
+//! `memory.swap.events`,
 //! `memory.zswap.current`, `memory.zswap.max`, `memory.zswap.writeback`.
 //!
 //! Texts are those of the kernel. Left out: controllers other than memory, `cgroup.procs` (a
@@ -12,7 +13,7 @@ use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
 use mm::cgroup::tree::{Limit, UNLIMITED};
 use mm::decide::effort::Effort;
-use mm::version::rules::{Cgroups, Zswap};
+use mm::version::rules::{Cgroups, SwapHigh, Zswap};
 use units::{Order, PAGE_SIZE, parse_size};
 
 use crate::alloc::oom::Verdict;
@@ -129,6 +130,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.mem(|mem| mem.core.cgroups.set_swap_max(memcg, pages));
             return Ok(());
         }
+        if file == "memory.swap.high" && self.has_swap_high() {
+            self.mem(|mem| mem.core.cgroups.set_swap_high(memcg, pages));
+            return Ok(());
+        }
         if file == "memory.zswap.max" && self.has_zswap(false) {
             self.mem(|mem| mem.core.cgroups.set_zswap_max(memcg, pages.saturating_mul(PAGE_SIZE)));
             return Ok(());
@@ -147,6 +152,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             _ => {}
         }
         Ok(())
+    }
+
+    fn has_swap_high(&self) -> bool {
+        self.mem(|mem| mem.core.rules().swap_high) == SwapHigh::Sleep
     }
 
     /// Whether the version has files of zswap; `writeback`: that which forbids to write entries back, too.
@@ -196,6 +205,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             return Ok(pressure_text(self.machine().pressure(group_of(memcg))));
         }
         let (has_zswap, has_writeback) = (self.has_zswap(false), self.has_zswap(true));
+        let has_swap_high = self.has_swap_high();
         self.mem(|mem| {
             let group = &mem.core.cgroups[memcg];
             let size = |pages: u64| {
@@ -209,9 +219,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 "memory.min" => Ok(size(group.memory.min)),
                 "memory.swap.current" => Ok(size(group.swap.usage)),
                 "memory.swap.max" => Ok(size(group.swap.max)),
+                "memory.swap.high" if has_swap_high => Ok(size(group.swap.high)),
                 "memory.swap.events" => {
                     let events = group.swap.events;
-                    Ok(format!("high {}\nmax {}\nfail {}\n", events.high, events.max, events.fail))
+                    let high = if has_swap_high { format!("high {}\n", events.high) } else { String::new() };
+                    Ok(format!("{high}max {}\nfail {}\n", events.max, events.fail))
                 }
                 "memory.zswap.current" if has_zswap => Ok(format!("{}\n", group.zswap.bytes)),
                 "memory.zswap.max" if has_zswap => Ok(match group.zswap.max {

@@ -39,6 +39,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             priority,
             direct: true,
             may_fs: gfp.has(Gfp::FS),
+            whole_blocks: false,
         };
         let cpu = self.machine().current_cpu();
         let zones: Vec<ZoneId> = self.mem(|mem| mem.core.alloc.zonelist(cpu, gfp).to_vec());

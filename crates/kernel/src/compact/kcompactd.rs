@@ -1,9 +1,10 @@
-//! kcompactd: compacts a node when kswapd has nothing more to do (MECHANISMS-6X 9).
+//! kcompactd: compacts a node when kswapd has nothing more to do (MECHANISMS-6X 9); with `vm.defrag_mode` until as many
+//! pages as the high mark says are free in whole pageblocks (MECHANISMS-510-72 1.7).
 //!
 //! Left out: proactive compaction, `compact_memory`.
 
 use mm::alloc::flags::AllocFlags;
-use mm::alloc::suitable::Suitability;
+use mm::alloc::suitable::{Suitability, suitable_for_whole_blocks};
 use mm::base::event::Trace;
 use mm::base::gfp::MigrateType;
 use mm::base::layout::{ZoneId, ZoneKind};
@@ -61,7 +62,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     fn suits(&self, zone: ZoneId, order: Order, highest_zoneidx: ZoneKind) -> bool {
         let flags = AllocFlags::WMARK_MIN;
-        self.mem(|mem| mem.compaction_suitable(zone, order, flags, highest_zoneidx)) == Suitability::Suitable
+        let suits = self.mem(|mem| match mem.core.alloc.keeps_whole() {
+            true => suitable_for_whole_blocks(&mem.core.alloc, zone, order, highest_zoneidx),
+            false => mem.compaction_suitable(zone, order, flags, highest_zoneidx),
+        });
+        suits == Suitability::Suitable
     }
 
     async fn kcompactd_do_work(&self, node: NodeId, order: Order, highest_zoneidx: ZoneKind) {
@@ -74,6 +79,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             priority: CompactPriority::SyncLight,
             direct: false,
             may_fs: true,
+            whole_blocks: self.mem(|mem| mem.core.alloc.keeps_whole()),
         };
         for zone in self.mem(|mem| mem.zones_up_to(node, highest_zoneidx)) {
             if self.mem(|mem| mem.compaction_deferred(zone, order))

@@ -7,6 +7,7 @@ use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
 use mm::decide::effort::Passes;
 use mm::decide::priority::Escalation;
+use units::NodeId;
 
 use crate::handle::Kernel;
 use crate::machine::Machine;
@@ -21,6 +22,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let freed = self.try_to_free_pages(&mut run).await;
         self.machine().leave(Section::Site(Site::LimitReclaim));
         (freed, run.passes())
+    }
+
+    /// Reclaim of a node for a write to its `reclaim`: returns the pages freed.
+    pub(crate) async fn node_reclaim(&self, node: NodeId, pages: u64, swappiness: Option<u64>) -> u64 {
+        self.machine().enter(Section::Site(Site::LimitReclaim));
+        let mut run = Escalation::of_node(node, pages, swappiness);
+        let freed = self.try_to_free_pages(&mut run).await;
+        self.machine().leave(Section::Site(Site::LimitReclaim));
+        freed
     }
 
     /// Reclaim at `target` for a write to `memory.reclaim`: returns the pages freed.

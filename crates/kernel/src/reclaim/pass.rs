@@ -172,6 +172,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 /// Where a reclaimer is.
 const fn site_of(sc: &ScanControl) -> Site {
     match sc.reclaimer {
+        _ if sc.proactive => Site::LimitReclaim,
         Reclaimer::Direct => Site::AllocationStall,
         Reclaimer::Kswapd => Site::Kswapd,
         Reclaimer::Limit => Site::LimitReclaim,

@@ -239,7 +239,7 @@ fn prepare_swap(job: &Job) -> Result<(), Failure> {
             }
         };
         wait_for(&device, || Path::new(&device).exists().then_some(()))?;
-        crate::memory::swap_on(Path::new(&device)).tried("swap to", &device)?;
+        crate::memory::swap_on(Path::new(&device), area.priority).tried("swap to", &device)?;
     }
     Ok(())
 }

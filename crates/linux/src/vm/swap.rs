@@ -3,7 +3,7 @@
 //! A swap area begins with a page of header: the version, the number of the last page and, at the end of that page,
 //! a signature. It is what `mkswap` writes; the identifier is fixed, so that every run starts from the same disk.
 //!
-//! Left out: priorities other than the order of the list, bad pages, labels.
+//! Left out: bad pages, labels.
 
 use std::fs::File;
 use std::io;

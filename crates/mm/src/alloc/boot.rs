@@ -152,6 +152,7 @@ impl<T: Trace> PageAllocator<T> {
             trace,
             dirty_full_nodes: 0,
             busy_kswapds: 0,
+            keeps_whole: false,
             boot_min_free_kbytes: 0,
             cpu_node: nodes_of_cpus(layout),
             chunks,
@@ -282,6 +283,9 @@ impl<T: Trace> PageAllocator<T> {
         self.sysctls.set(sysctl, value);
         if sysctl == Sysctl::LruGenEnabled {
             self.switch_lru();
+        }
+        if sysctl == Sysctl::DefragMode {
+            self.keeps_whole = value != 0;
         }
         if !matches!(sysctl, Sysctl::MinFreeKbytes | Sysctl::WatermarkScaleFactor) {
             return;

@@ -101,6 +101,11 @@ impl FreeArea {
         self.lists.iter().map(|lists| u64::from(lists[order.index()].len())).sum()
     }
 
+    /// Free pages in whole free pageblocks: `nr_free_pages_blocks`.
+    pub fn pages_in_whole_blocks(&self) -> u64 {
+        (PAGEBLOCK_ORDER.0..=LARGEST_ORDER.0).map(|order| self.blocks_free(Order(order)) << order).sum()
+    }
+
     /// Free pages on the lists of one type: a row of `/proc/pagetypeinfo`, summed up.
     pub fn free_of(&self, migrate_type: MigrateType) -> u64 {
         (0_u8..)

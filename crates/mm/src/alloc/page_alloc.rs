@@ -83,6 +83,8 @@ pub struct PageAllocator<T> {
     /// Bit n: node n holds its share of dirty pages, so that requests with
     /// [`AllocFlags::SPREAD_DIRTY`] skip it (MECHANISMS 1.9, 10.2).
     pub(super) dirty_full_nodes: u32,
+    /// `vm.defrag_mode`: types are kept apart until a request has reclaimed and compacted in vain.
+    pub(super) keeps_whole: bool,
     /// Bit n: kswapd of node n is at work, where that matters ([`NodeChoice`]).
     pub(super) busy_kswapds: u32,
     pub(super) pcps: Vec<Pcp>,
@@ -170,6 +172,12 @@ impl<T: Trace> PageAllocator<T> {
         &self.nodes[self.node_of(cpu).index()].zonelists[gfp_zone(gfp) as usize]
     }
 
+    /// Whether pageblocks are to be kept whole (`vm.defrag_mode`).
+    #[inline]
+    pub const fn keeps_whole(&self) -> bool {
+        self.keeps_whole
+    }
+
     /// Free pages on all buddy lists.
     pub fn free_pages(&self) -> Pages {
         self.zones.iter().map(Zone::free_pages).sum()
@@ -193,7 +201,8 @@ impl<T: Trace> PageAllocator<T> {
     pub fn fast_flags(&self, cpu: CpuId, gfp: Gfp) -> AllocFlags {
         let can_spread = self.can_spread[self.node_of(cpu).index()][gfp_zone(gfp) as usize];
         let may = self.version.rules.watermark_boost != WatermarkBoost::V2 || gfp.has(Gfp::KSWAPD_RECLAIM);
-        let flags = AllocFlags::fast(gfp, can_spread && may && self.version.rules.spread == Spread::Dma32);
+        let spreads = can_spread && may && self.version.rules.spread == Spread::Dma32;
+        let flags = AllocFlags::fast(gfp, spreads || self.keeps_whole);
         match self.version.rules.dirty_spread {
             DirtySpread::BelowLimit => flags,
             DirtySpread::Any => flags.without(AllocFlags::SPREAD_DIRTY),
@@ -264,6 +273,9 @@ impl<T: Trace> PageAllocator<T> {
             if !request.flags.has_any(AllocFlags::KEEP_APART) {
                 return;
             }
+            if self.keeps_whole && request.gfp.has(Gfp::DIRECT_RECLAIM) {
+                return; // It shall reclaim first.
+            }
             // Better mix types than go to another node or fail (MECHANISMS 2.6).
             start = match self.version.rules.spread_retry {
                 SpreadRetry::GoesOn => end,
@@ -299,7 +311,7 @@ impl<T: Trace> PageAllocator<T> {
             let zone_node = self.zones[id.index()].node;
             let local = *local.get_or_insert(zone_node);
             if (passed_by & (1 << zone_node.0)) == 0 {
-                if request.flags.has_any(AllocFlags::KEEP_APART) && zone_node != local {
+                if request.flags.has_any(AllocFlags::KEEP_APART) && zone_node != local && !self.keeps_whole {
                     break;
                 }
                 tried.insert(id);

@@ -86,6 +86,33 @@ pub fn suitable_with<T: Trace>(
     if zone.watermark_ok(order, zone.watermarks.mark(mark), highest_zoneidx, flags, free) {
         return Suitability::Fits;
     }
+    has_room(alloc, zone, order, mark, highest_zoneidx, free)
+}
+
+/// Whether compaction of `zone` makes sense that is to make pageblocks whole up to its high mark
+/// (`vm.defrag_mode`).
+pub fn suitable_for_whole_blocks<T: Trace>(
+    alloc: &PageAllocator<T>,
+    zone: ZoneId,
+    order: Order,
+    highest_zoneidx: ZoneKind,
+) -> Suitability {
+    let zone = alloc.zone(zone);
+    if zone.above_in_whole_blocks(order, highest_zoneidx) {
+        return Suitability::Fits;
+    }
+    has_room(alloc, zone, order, Mark::Min, highest_zoneidx, zone.free_pages().0)
+}
+
+/// Whether `free` pages are enough for compaction to work with, and their fragmentation is what is wrong.
+fn has_room<T: Trace>(
+    alloc: &PageAllocator<T>,
+    zone: &Zone,
+    order: Order,
+    mark: Mark,
+    highest_zoneidx: ZoneKind,
+    free: u64,
+) -> Suitability {
     let needed = needed(alloc.rules().compact_gap, zone, mark, order);
     if !zone.watermark_ok(Order(0), needed, highest_zoneidx, AllocFlags::NO_WATERMARKS, free) {
         return Suitability::Skip;

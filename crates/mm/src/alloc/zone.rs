@@ -114,6 +114,12 @@ impl Zone {
             self.free_pages().0,
         )
     }
+
+    /// The same for the high mark, of free pages in whole pageblocks alone.
+    pub fn above_in_whole_blocks(&self, order: Order, highest_zoneidx: ZoneKind) -> bool {
+        let (mark, free) = (self.watermarks.mark(Mark::High), self.free_area.pages_in_whole_blocks());
+        self.watermark_ok(order, mark, highest_zoneidx, AllocFlags::NO_WATERMARKS, free)
+    }
 }
 
 #[cfg(test)]

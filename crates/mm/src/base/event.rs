@@ -8,15 +8,26 @@
 use units::{NodeId, Order, Pfn};
 
 use crate::base::gfp::MigrateType;
-use crate::base::ids::{MappingId, MemcgId};
+use crate::base::ids::{AnonId, MappingId, MemcgId};
 use crate::base::layout::ZoneKind;
+
+/// Whose page it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Home {
+    /// A file's.
+    File(MappingId),
+    /// A program's anonymous memory.
+    Anon(AnonId),
+    /// Anonymous memory that no page table and no slot of swap names any more.
+    Nobody,
+}
 
 /// Which page an event is about: a folio of a file, or anonymous memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageId {
-    /// Its file; none: anonymous memory.
-    pub mapping: Option<MappingId>,
-    /// Its first page in the file.
+    /// Whose it is.
+    pub home: Home,
+    /// Its first page in the file or the mapping.
     pub index: u32,
     /// Whom it is charged to.
     pub memcg: MemcgId,
@@ -154,6 +165,20 @@ reasons! {
     /// The request allows no I/O.
     MayNotSwap = "the reclaimer may not swap",
 
+    // Back from swap (SWAP 2.6, 3.5, 4).
+    /// A fault wants it, from a disk.
+    SwapRead = "read from its swap device",
+    /// A fault wants a neighbour.
+    SwapReadAhead = "read ahead from its swap device",
+    /// Out of compressed memory.
+    SwapDecompressed = "decompressed from zram",
+    /// The same, with a neighbour that a fault wants.
+    SwapDecompressedAhead = "decompressed ahead from zram",
+    /// Out of the pool in front of its device.
+    SwapFromPool = "decompressed from zswap",
+    /// A bit says that it is one of zeroes.
+    SwapZeroes = "a page of zeroes, not read",
+
     // Out of the page cache.
     /// Reclaim freed it.
     Reclaimed = "reclaimed",
@@ -239,6 +264,8 @@ pub enum TraceEvent {
     /// `target` was hit, the root stands for the machine.
     MarkVictim { memcg: MemcgId, target: MemcgId, anon_pages: u64 },
 
+    /// A program maps anonymous memory: what was called so before is gone.
+    AnonMapped { anon: AnonId },
     /// `mm_filemap_add_to_page_cache`.
     FilemapAdd { page: PageId },
     /// `mm_filemap_delete_from_page_cache`.
@@ -255,6 +282,8 @@ pub enum TraceEvent {
     PageRotated { page: PageId, reason: Reason, scan: Option<ScanFor> },
     /// Freed by reclaim, what `pgsteal` counts.
     PageReclaimed { page: PageId, reason: Reason, scan: ScanFor },
+    /// It is back from its slot: read, or about to be; what `pswpin`, `zswpin` and `swpin_zero` count.
+    PageSwappedIn { page: PageId, reason: Reason },
     /// It is back after it was reclaimed (`workingset_refault`). `counted`: whose statistics count it.
     PageRefaulted { page: PageId, reason: Reason, distance: u64, counted: MemcgId, workingset: bool },
 }
@@ -287,7 +316,8 @@ impl TraceEvent {
         match (self, other) {
             (Self::FilemapAdd { page: _ }, Self::FilemapAdd { page: _ }) => true,
             (Self::FilemapDelete { page: _, reason }, Self::FilemapDelete { page: _, reason: other })
-            | (Self::PageAccessed { page: _, reason }, Self::PageAccessed { page: _, reason: other }) => {
+            | (Self::PageAccessed { page: _, reason }, Self::PageAccessed { page: _, reason: other })
+            | (Self::PageSwappedIn { page: _, reason }, Self::PageSwappedIn { page: _, reason: other }) => {
                 reason == other
             }
             (Self::LruInsertion { page: _, active }, Self::LruInsertion { page: _, active: other }) => {
@@ -326,6 +356,7 @@ impl TraceEvent {
             | Self::PageDeactivated { page, .. }
             | Self::PageRotated { page, .. }
             | Self::PageReclaimed { page, .. }
+            | Self::PageSwappedIn { page, .. }
             | Self::PageRefaulted { page, .. } => Some(page),
             _ => None,
         }

@@ -65,6 +65,9 @@ sysctls! {
     Swappiness = "vm.swappiness", 0 ..= 200, 60, "preference for reclaiming anonymous memory (no effect without swap)";
     /// Pages that are read at once when one comes back from swap, as a power of two.
     PageCluster = "vm.page-cluster", 0 ..= 31, 3, "pages read from swap at once, as a power of two (no effect without swap)";
+    /// Whether pageblocks are kept whole: requests take from blocks of another type only once reclaim and compaction
+    /// failed.
+    DefragMode = "vm.defrag_mode", 0 ..= 1, 0, "keep pageblocks whole: mix mobility types only after reclaim and compaction failed (0: off)";
     /// Who gets huge pages: see [`ThpEnabled`]; 0 = set at boot.
     ThpEnabled = "thp.enabled", 0 ..= 3, 0, "huge pages for anonymous memory: always, madvise or never (default: from the kernel)";
     /// How hard a fault tries for a huge page: see [`ThpDefrag`]; 0 = set at boot.

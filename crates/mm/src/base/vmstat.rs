@@ -124,6 +124,9 @@ counters! {
         PerfDirectReclaim = "perf_count_pages_direct_reclaim",
         PerfFailedDirectReclaim = "perf_count_failed_pages_direct_reclaim",
         PerfFailedButProgress = "perf_count_failed_pages_direct_reclaim_but_progress",
+        // Told where reclaim that somebody asked for is counted by itself.
+        PgStealProactive = "pgsteal_proactive",
+        PgScanProactive = "pgscan_proactive",
         // Told where there is swap only: see [`VmEvent::is_of_swap`].
         PswpIn = "pswpin",
         PswpOut = "pswpout",
@@ -180,6 +183,9 @@ counters! {
         PgLazyFreed = "pglazyfreed",
         // Told where files are mapped only.
         FileMapped = "file_mapped",
+        // Told where reclaim that somebody asked for is counted by itself.
+        PgScanProactive = "pgscan_proactive",
+        PgStealProactive = "pgsteal_proactive",
     }
 }
 
@@ -189,6 +195,11 @@ impl VmEvent {
         (self as u8) >= (Self::PswpIn as u8) && (self as u8) <= (Self::SwpOutZero as u8)
     }
 
+    /// Whether it is told only where reclaim that somebody asked for is counted by itself.
+    pub const fn is_proactive(self) -> bool {
+        matches!(self, Self::PgStealProactive | Self::PgScanProactive)
+    }
+
     /// Whether it is told only where there is zswap.
     pub const fn is_of_zswap(self) -> bool {
         matches!(self, Self::ZswpIn | Self::ZswpOut | Self::ZswpWb)
@@ -196,6 +207,11 @@ impl VmEvent {
 }
 
 impl MemcgStat {
+    /// Whether it is told only where reclaim that somebody asked for is counted by itself.
+    pub const fn is_proactive(self) -> bool {
+        matches!(self, Self::PgStealProactive | Self::PgScanProactive)
+    }
+
     /// Whether it is told only where there is swap.
     pub const fn is_of_swap(self) -> bool {
         matches!(self, Self::SwapCached | Self::PgLazyFree | Self::PgLazyFreed)

@@ -51,6 +51,12 @@ impl Memcgs {
         }
     }
 
+    /// Whether a CPU holds `pages` for `memcg` in advance, so that no counter is looked at for them.
+    pub fn has_in_stock(&self, cpu: CpuId, memcg: MemcgId, pages: u32) -> bool {
+        let mut held = self.stocks[cpu.index()].pages.all();
+        pages <= self.charge_batch && held.any(|held| held.memcg == Some(memcg) && held.amount >= pages)
+    }
+
     /// Pages that a first try charges at once: the argument `batch` of [`Self::try_charge`].
     pub fn charge_batch(&self) -> u32 {
         self.charge_batch

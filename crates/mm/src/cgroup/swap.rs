@@ -1,7 +1,8 @@
 //! Swap slots that cgroups hold: charges and limits (`memory.swap.*`, SWAP 2.4).
 //!
 //! A slot is charged to one cgroup and all above it, from the time that it is used to its give-back.
-//! Left out: `memory.swap.high`. Neighbours: [`crate::swap::areas`] for the slots.
+//! Neighbours: [`crate::swap::areas`] for the slots, [`crate::decide::over_high`] for tasks of a cgroup that uses more
+//! than its `memory.swap.high`.
 
 use crate::base::ids::MemcgId;
 use crate::cgroup::tree::{Memcgs, SwapEvents};
@@ -10,6 +11,17 @@ impl Memcgs {
     /// Sets `memory.swap.max` in pages.
     pub fn set_swap_max(&mut self, memcg: MemcgId, pages: u64) {
         self.list[memcg.index()].swap.max = pages;
+    }
+
+    /// Sets `memory.swap.high` in pages.
+    pub fn set_swap_high(&mut self, memcg: MemcgId, pages: u64) {
+        self.list[memcg.index()].swap.high = pages;
+        self.swap_high_set = true;
+    }
+
+    /// Whether a cgroup that `memcg` is in uses more swap than its `memory.swap.high`.
+    pub fn is_over_swap_high(&self, memcg: MemcgId) -> bool {
+        self.swap_high_set && self.ancestors(memcg).any(|id| self[id].swap.usage > self[id].swap.high)
     }
 
     /// `mem_cgroup_try_charge_swap`: charges slots, or names the cgroup whose limit forbids it; then

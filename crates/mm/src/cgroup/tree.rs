@@ -56,13 +56,15 @@ pub enum Limit {
 }
 
 /// Swap slots that a cgroup and its descendants hold, and may hold (`memory.swap.current`,
-/// `memory.swap.max`).
+/// `memory.swap.max`, `memory.swap.high`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SwapCounter {
     /// Slots charged.
     pub usage: u64,
     /// Hard limit.
     pub max: u64,
+    /// Limit above which tasks sleep on their way to user mode: `memory.swap.high`.
+    pub high: u64,
     /// What happened to it.
     pub events: SwapEvents,
 }
@@ -181,6 +183,8 @@ pub struct Memcgs {
     /// Updates since the last flush of the whole tree.
     pub(super) pending: u64,
     pub(super) sibling_shares: SiblingShares,
+    /// Somebody set a `memory.swap.high`: charges look for it.
+    pub(super) swap_high_set: bool,
 }
 
 impl Memcgs {
@@ -199,6 +203,7 @@ impl Memcgs {
             freshness: version.rules.stat_freshness,
             pending: 0,
             sibling_shares: version.rules.sibling_shares,
+            swap_high_set: false,
         };
         tree.push(String::new(), None);
         tree
@@ -213,7 +218,7 @@ impl Memcgs {
             online: true,
             heir: None,
             memory: PageCounter { usage: 0, max: UNLIMITED, high: UNLIMITED, low: 0, min: 0 },
-            swap: SwapCounter { usage: 0, max: UNLIMITED, events: SwapEvents::default() },
+            swap: SwapCounter { usage: 0, max: UNLIMITED, high: UNLIMITED, events: SwapEvents::default() },
             zswap: ZswapCounter::default(),
             events: MemcgEvents::default(),
             object_rest: 0,

@@ -21,7 +21,7 @@ use units::{CpuId, Order};
 use crate::alloc::buddy::{LARGEST_ORDER, ORDERS};
 use crate::alloc::fallback::can_serve;
 use crate::alloc::pageblock::{PAGEBLOCK_PAGES, block_start};
-use crate::alloc::suitable::{Suitability, suitable};
+use crate::alloc::suitable::{Suitability, suitable, suitable_for_whole_blocks};
 use crate::base::event::Trace;
 use crate::base::layout::ZoneId;
 use crate::base::vmstat::VmEvent;
@@ -46,7 +46,12 @@ impl Compactor {
         zone: ZoneId,
         request: CompactRequest,
     ) -> Result<Compaction, CompactResult> {
-        match suitable(&core.alloc, zone, request.order, request.flags, request.highest_zoneidx) {
+        let (order, highest) = (request.order, request.highest_zoneidx);
+        let found = match request.whole_blocks {
+            true => suitable_for_whole_blocks(&core.alloc, zone, order, highest),
+            false => suitable(&core.alloc, zone, order, request.flags, highest),
+        };
+        match found {
             Suitability::Fits => return Err(CompactResult::Success),
             Suitability::Skip => return Err(CompactResult::Skipped),
             Suitability::Suitable => {}
@@ -118,6 +123,11 @@ impl Compactor {
         // A block is always finished, to keep types from mixing in it later.
         if !run.migrate_at.is_multiple_of(PAGEBLOCK_PAGES) {
             return None;
+        }
+        if run.request.whole_blocks {
+            let zone = core.alloc.zone(run.zone);
+            let done = zone.above_in_whole_blocks(run.request.order, run.request.highest_zoneidx);
+            return done.then_some(CompactResult::Success);
         }
         let area = &core.alloc.zone(run.zone).free_area;
         (run.request.order.0..=LARGEST_ORDER.0)

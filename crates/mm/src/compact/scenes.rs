@@ -122,6 +122,7 @@ const fn request(order: Order, priority: CompactPriority) -> CompactRequest {
         priority,
         direct: true,
         may_fs: true,
+        whole_blocks: false,
     }
 }
 

@@ -86,6 +86,8 @@ pub struct CompactRequest {
     pub direct: bool,
     /// File pages may be moved (`__GFP_FS`).
     pub may_fs: bool,
+    /// Pageblocks are to be whole up to the high mark, not one block be free (`vm.defrag_mode`).
+    pub whole_blocks: bool,
 }
 
 /// What one step did: for CPU time and counters.

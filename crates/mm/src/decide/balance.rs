@@ -45,7 +45,12 @@ impl<T: Trace> Memory<T> {
     pub(super) fn is_balanced(&self, node: NodeId, order: Order, highest_zoneidx: ZoneKind) -> bool {
         match self.core.rules().kswapd_done {
             KswapdDone::SomeZone => {
-                self.any_zone(node, highest_zoneidx, |zone| zone.above(Mark::High, order, highest_zoneidx))
+                // A block is worth its keep only if there is room for more: once the order is given up, pages are.
+                let whole = order > Order(0) && self.core.alloc.keeps_whole();
+                self.any_zone(node, highest_zoneidx, |zone| match whole {
+                    true => zone.above_in_whole_blocks(order, highest_zoneidx),
+                    false => zone.above(Mark::High, order, highest_zoneidx),
+                })
             }
             KswapdDone::EveryZone => self.core.alloc.nodes()[node.index()].zones.iter().all(|&id| {
                 let zone = self.core.alloc.zone(id);

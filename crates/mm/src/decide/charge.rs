@@ -67,6 +67,11 @@ impl ChargeLoop {
         Self { memcg, pages, gfp, batch, retries, retries_at_first: retries, drained, over }
     }
 
+    /// Pages that were charged at once, if they were not in stock.
+    pub const fn at_once(&self) -> u32 {
+        if self.batch > self.pages { self.batch } else { self.pages }
+    }
+
     /// The next step, for a task on `cpu`; `dying`: it was killed, and may pass any limit.
     pub fn step(&mut self, memcgs: &mut Memcgs, cpu: CpuId, dying: bool, outcome: Outcome) -> Next {
         match outcome {

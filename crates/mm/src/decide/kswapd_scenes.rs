@@ -439,6 +439,7 @@ fn compact(zones: &mut Zones) -> u64 {
         priority: CompactPriority::SyncLight,
         direct: true,
         may_fs: true,
+        whole_blocks: false,
     };
     let before = zones.mem.core.alloc.events.get(VmEvent::CompactMigrateScanned);
     let zone = zones.zone(ZoneKind::Normal);

@@ -86,7 +86,15 @@ impl Escalation {
     /// A write to `memory.reclaim` of `target` asks for `pages`, perhaps with a `swappiness` of its own.
     pub fn proactive(target: MemcgId, pages: u64, swappiness: Option<u64>) -> Self {
         let mut run = Self::limit(Gfp::KERNEL, target, pages);
-        run.sc.swappiness = swappiness;
+        (run.sc.proactive, run.sc.swappiness) = (true, swappiness);
+        run
+    }
+
+    /// A write to `reclaim` of a node asks for `pages` of it, perhaps with a `swappiness` of its own.
+    pub fn of_node(node: NodeId, pages: u64, swappiness: Option<u64>) -> Self {
+        let mut run = Self::direct(Gfp::KERNEL | Gfp::MOVABLE_BIT, Order(0));
+        (run.sc.proactive, run.sc.swappiness) = (true, swappiness);
+        (run.sc.only_node, run.sc.nr_to_reclaim) = (Some(node), pages);
         run
     }
 
@@ -129,7 +137,9 @@ impl Escalation {
         self.at = At::End;
         let mut rounds = 0;
         loop {
-            mem.core.alloc.events.add(allocstall(self.sc.reclaim_idx), 1);
+            if !self.sc.proactive {
+                mem.core.alloc.events.add(allocstall(self.sc.reclaim_idx), 1);
+            }
             rounds += 1;
             if !self.can_try_harder(mem) {
                 self.passes = Passes::IN_VAIN;
@@ -143,7 +153,7 @@ impl Escalation {
         loop {
             match self.at {
                 At::Start => {
-                    if self.sc.reclaimer == Reclaimer::Direct {
+                    if self.sc.reclaimer == Reclaimer::Direct && !self.sc.proactive {
                         mem.core.alloc.events.add(allocstall(self.sc.reclaim_idx), 1);
                     }
                     self.passes.begin();
@@ -217,6 +227,9 @@ impl Escalation {
         self.ready = false;
         for &id in run_zones(mem, sc, cpu) {
             let node = mem.core.alloc.zone(id).node;
+            if sc.only_node.is_some_and(|only| only != node) {
+                continue;
+            }
             if leaves_exhausted && mem.is_unreclaimable(id) {
                 continue;
             }

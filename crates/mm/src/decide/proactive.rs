@@ -4,7 +4,8 @@
 //! ```text
 //!   5.19   the whole rest is the target of each run: one that goes low visits all cgroups, and frees
 //!          up to its target in each
-//!   6.11   a quarter of the rest, at least a chunk
+//!   6.11   a quarter of the rest, at least a chunk; from now on with a swappiness of its own
+//!   6.16   that may be `max`: anonymous memory alone
 //! ```
 //! Neighbours: [`super::priority`] for a run.
 
@@ -42,7 +43,7 @@ impl Proactive {
         let divisor = match rules.proactive_reclaim {
             ProactiveReclaim::None => return None,
             ProactiveReclaim::Whole => 1,
-            ProactiveReclaim::Quarters => 4,
+            ProactiveReclaim::Quarters | ProactiveReclaim::QuartersOrAnon => 4,
         };
         Some(Self { left: pages, retries: MAX_RECLAIM_RETRIES, divisor })
     }

@@ -9,6 +9,8 @@
 //!       retry while reclaim or compaction can still help, or the reserve for high-order atomic
 //!       requests has something to give, else OOM
 //! ```
+//! With `vm.defrag_mode` (6.15) mobility types are kept apart up to the end of the first round (MECHANISMS-510-72 1.7).
+//!
 //! Left out: CPU sets. Neighbours: [`super::retry_paused`] for what was before, [`super::priority`] for the reclaim;
 //! `retry_scripts` walks requests through it.
 
@@ -120,6 +122,8 @@ pub struct Retry {
     priority: CompactPriority,
     compacted: CompactResult,
     compact_retries: u32,
+    /// It does not mix types yet: `vm.defrag_mode`, and no round has failed so far.
+    keeps_whole: bool,
     at: At,
 }
 
@@ -135,6 +139,7 @@ impl Retry {
             priority: CompactPriority::SyncLight,
             compacted: CompactResult::Skipped,
             compact_retries: 0,
+            keeps_whole: false,
             at: At::Start,
         }
     }
@@ -149,6 +154,11 @@ impl Retry {
         next
     }
 
+    fn flags_of_round(&self, victim: bool) -> AllocFlags {
+        let flags = AllocFlags::slow(self.gfp, victim);
+        if self.keeps_whole { flags | AllocFlags::NOFRAGMENT } else { flags }
+    }
+
     fn round(&mut self) -> Next {
         self.go(At::RoundWake, Next::WakeKswapds)
     }
@@ -157,7 +167,11 @@ impl Retry {
     /// next round on it may use a part of the reserves (MECHANISMS 1.8).
     pub fn step<T: Trace>(&mut self, mem: &Memory<T>, cpu: CpuId, victim: bool, outcome: Outcome) -> Next {
         match self.at {
-            At::Start => self.go(At::FirstWake, Next::WakeKswapds),
+            At::Start => {
+                self.keeps_whole = mem.core.alloc.keeps_whole() && self.gfp.has(Gfp::DIRECT_RECLAIM);
+                self.flags = self.flags_of_round(false);
+                self.go(At::FirstWake, Next::WakeKswapds)
+            }
             At::FirstWake => self.go(At::FirstTry, Next::TryOrStall(self.flags)),
             At::FirstTry if self.compacts_first() => {
                 self.go(At::FirstCompact, Next::Compact(CompactPriority::Async, self.flags))
@@ -165,7 +179,7 @@ impl Retry {
             At::FirstTry => self.round(),
             At::FirstCompact => self.after_first_compaction(mem, outcome),
             At::RoundWake => {
-                self.flags = AllocFlags::slow(self.gfp, victim);
+                self.flags = self.flags_of_round(victim);
                 self.go(At::RoundTry, Next::Try(self.flags))
             }
             At::RoundTry if !self.gfp.has(Gfp::DIRECT_RECLAIM) => Next::Fail,
@@ -241,6 +255,9 @@ impl Retry {
         let gives_up = gfp.has(Gfp::NORETRY) || (self.order > COSTLY_ORDER && !gfp.has(Gfp::RETRY_MAYFAIL));
         if gives_up {
             return self.fail();
+        }
+        if core::mem::take(&mut self.keeps_whole) {
+            return self.go(At::Rest, Next::Rest); // Reclaim and compaction failed once.
         }
         if self.progress > 0 && self.order <= COSTLY_ORDER {
             self.fruitless = 0;

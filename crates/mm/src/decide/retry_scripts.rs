@@ -422,3 +422,41 @@ fn a_request_without_success_lets_the_disk_catch_up_only_before_5_16() {
         assert!(walked.starts_with(&(String::from("ws") + round + round)), "{kernel}: {walked}");
     }
 }
+
+/// MECHANISMS-510-72 1.7: reclaim and compaction have to fail once before types mix.
+#[test]
+fn in_defrag_mode_a_request_mixes_types_only_after_a_round_in_vain_or_where_it_may_not_reclaim() {
+    use crate::base::sysctl::Sysctl;
+    use crate::base::vmstat::VmEvent;
+    use crate::version::rules::DefragMode;
+
+    let mut mem = full("linux-7.2");
+    assert_eq!(mem.core.rules().defrag_mode, DefragMode::Sysctl);
+    assert_eq!(machine("linux-6.12").core.rules().defrag_mode, DefragMode::None);
+    assert_eq!(walk(&mem, Gfp::KERNEL, 0, NOTHING_HELPS), "wswtrLkx");
+    mem.set_sysctl(Sysctl::DefragMode, 1);
+    let apart = |mem: &_, gfp, order| {
+        let (steps, tries) = walk_with_flags(mem, gfp, order, NOTHING_HELPS);
+        let apart = tries.iter().filter(|flags| flags.has_any(AllocFlags::NOFRAGMENT)).count();
+        (steps, apart, tries.len() - apart)
+    };
+    assert_eq!(apart(&mem, Gfp::KERNEL, 0), (String::from("wswtr.wtrLkx"), 2, 2), "the next round does");
+    let (steps, kept, mixed) = apart(&mem, Gfp::HIGHUSER_MOVABLE, 2);
+    assert!(steps.starts_with("wswtrl.wtrl"), "{steps}");
+    assert!(kept == 3 && mixed > 0, "{kept} tries apart, {mixed} not, of {steps}");
+    assert_eq!(apart(&mem, Gfp::KERNEL.without(Gfp::DIRECT_RECLAIM), 0).1, 0);
+    // Free pages are movable, and single.
+    let mut mem = fragmented("linux-7.2");
+    mem.set_sysctl(Sysctl::DefragMode, 1);
+    let mixed = |mem: &Memory<NoTrace>| mem.core.alloc.events.get(VmEvent::ExtfragFragmenting);
+    let before = mixed(&mem);
+    let take = |mem: &mut Memory<NoTrace>, gfp| {
+        let flags = mem.core.alloc.fast_flags(CPU, gfp);
+        mem.core.alloc.alloc(CPU, gfp, Order(0), flags).page.is_some()
+    };
+    assert!(take(&mut mem, Gfp::HIGHUSER_MOVABLE), "pages of its own type");
+    assert!(!take(&mut mem, Gfp::KERNEL));
+    assert_eq!(mixed(&mem), before);
+    assert!(take(&mut mem, Gfp::KERNEL.without(Gfp::DIRECT_RECLAIM)), "at once");
+    assert!(mixed(&mem) > before);
+}

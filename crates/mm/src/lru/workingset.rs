@@ -18,6 +18,9 @@
 //!                global reclaim     P/A     P/A P root         root
 //! ```
 //!
+//! So does an activation, by an access or a refault, the owner and all above it; since 5.8 also by a scan of the
+//! inactive list ([`Lru::age_on_scan`]).
+//!
 use units::{NodeId, Pfn};
 
 use crate::base::event::{Reason, Trace, TraceEvent};
@@ -28,7 +31,7 @@ use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
 use crate::lru::lists::{Lru, LruList};
 use crate::lru::queues;
-use crate::version::rules::{Aging, AnonStart, EvictionAge, LruKind, RefaultSwap};
+use crate::version::rules::{ActivationAge, Aging, AnonStart, EvictionAge, LruKind, RefaultSwap};
 
 /// What an evicted page leaves in its slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,6 +115,23 @@ impl Lru {
         let (_, node) = core.page_place(pfn);
         let pages = u64::from(core.alloc.frames.pages(pfn));
         self.add_age(core, core.page_memcg(pfn), node, pages);
+    }
+
+    /// A scan of an inactive list put so many of its pages on the active one: they left their list as evicted ones
+    /// do, and shadows age with it, as by other activations (MECHANISMS 7.2). SWAP 2.5 does not say so; that it is so
+    /// on 6.1 shows in `par_loop_sw200_k61`, where one refault in five comes too late to be activated. That anonymous
+    /// pages age files at all began with 5.8.
+    pub(crate) fn age_on_scan<T: Trace>(
+        &mut self,
+        core: &Core<T>,
+        memcg: MemcgId,
+        node: NodeId,
+        activated: u64,
+    ) {
+        let rules = core.rules();
+        if rules.activation_age == ActivationAge::Scans && rules.lru == LruKind::TwoLists && activated > 0 {
+            self.add_age(core, memcg, node, activated);
+        }
     }
 
     /// `workingset_refault`: `pfn` is back and `shadow` lay in its slot. It is flagged active if

@@ -10,7 +10,7 @@ use std_alloc::vec::Vec;
 use units::{CpuId, Pfn};
 
 use crate::alloc::pageblock::PAGEBLOCK_PAGES;
-use crate::base::event::Trace;
+use crate::base::event::{Detail, Trace};
 use crate::base::frame::{ANON_OWNER, FrameState, NIL, NO_OWNER, PageFlags};
 use crate::base::ids::AnonId;
 use crate::base::vmstat::{MemcgStat, VmEvent};
@@ -48,6 +48,9 @@ pub(crate) fn unmap_to_slot<T: Trace>(maps: &mut AnonMaps, core: &mut Core<T>, p
     for place in 0..pages {
         maps.set(anon, index + place, 1, slot.plus(place).0 | SWAPPED);
         core.swap.map(slot.plus(place));
+        if core.alloc.trace.listens(Detail::Page) {
+            core.swap.tell_owner(slot.plus(place), anon, index + place);
+        }
     }
     maps.list[anon.0 as usize].swapped += u64::from(pages);
     maps.huge -= u64::from(pages == PAGEBLOCK_PAGES);

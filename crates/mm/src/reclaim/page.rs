@@ -44,7 +44,7 @@ use crate::reclaim::run::{ChunkReport, Reclaimer, ScanControl, Taken};
 use crate::reclaim::state::Reclaim;
 use crate::reclaim::swap_out::{evict_anon, settle_active, tell_swapped_out};
 use crate::reclaim::verdict::Verdict;
-use crate::version::rules::{LruCost, LruKind, ReclaimCounts, Refaults, Writepage};
+use crate::version::rules::{LruCost, LruKind, ProactiveCounts, ReclaimCounts, Refaults, Writepage};
 
 impl Reclaim {
     /// `isolate_lru_folios`: takes up to `chunk` pages off the tail into the scratch list, oldest
@@ -111,6 +111,7 @@ impl Reclaim {
         let mut report = ChunkReport { scanned, ..ChunkReport::default() };
         report.taken = Taken { pages: taken, file: if list.is_file() { taken } else { 0 } };
         self.judge(core, lru, cache, anon, cpu, sc, &mut report);
+        lru.age_on_scan(core, memcg, node, u64::from(report.activated));
         sc.note_writeback(&report);
         self.count_stolen(core, memcg, node, sc, list, report.reclaimed);
         core.alloc.events.add(VmEvent::PgActivate, u64::from(report.activated));
@@ -459,6 +460,7 @@ impl Reclaim {
         let pages = u64::from(pages);
         let (event, stat) = match sc.reclaimer {
             Reclaimer::Kswapd => (VmEvent::PgStealKswapd, MemcgStat::PgStealKswapd),
+            _ if counts_by_itself(core, sc) => (VmEvent::PgStealProactive, MemcgStat::PgStealProactive),
             Reclaimer::Direct | Reclaimer::Limit => (VmEvent::PgStealDirect, MemcgStat::PgStealDirect),
         };
         if sc.is_global() || core.rules().reclaim_counts == ReclaimCounts::All {
@@ -537,6 +539,7 @@ pub(super) fn count_scanned<T: Trace>(
     sc.nr_scanned += pages;
     let (event, stat) = match sc.reclaimer {
         Reclaimer::Kswapd => (VmEvent::PgScanKswapd, MemcgStat::PgScanKswapd),
+        _ if counts_by_itself(core, sc) => (VmEvent::PgScanProactive, MemcgStat::PgScanProactive),
         Reclaimer::Direct | Reclaimer::Limit => (VmEvent::PgScanDirect, MemcgStat::PgScanDirect),
     };
     if sc.is_global() || core.rules().reclaim_counts == ReclaimCounts::All {
@@ -545,6 +548,11 @@ pub(super) fn count_scanned<T: Trace>(
     let kind = if list.is_file() { VmEvent::PgScanFile } else { VmEvent::PgScanAnon };
     core.alloc.events.add(kind, pages);
     core.cgroups.add_stat(memcg, node, stat, pages);
+}
+
+/// Whether a run is counted as one that somebody asked for.
+fn counts_by_itself<T: Trace>(core: &Core<T>, sc: &ScanControl) -> bool {
+    sc.proactive && core.rules().proactive_counts == ProactiveCounts::Proactive
 }
 
 /// The event that counts pages passed over in a zone of `kind`.

@@ -3,7 +3,7 @@
 //! Neighbours: [`crate::reclaim::pass`] for how much is looked at,
 //! [`crate::reclaim::page`] for what becomes of it.
 
-use units::{Nanos, Order};
+use units::{Nanos, NodeId, Order};
 
 use crate::base::event::ScanFor;
 use crate::base::ids::MemcgId;
@@ -79,8 +79,12 @@ pub struct ScanControl {
     pub at_target: AtTarget,
     /// Anonymous pages may be swapped out: not while kswapd works a watermark boost off.
     pub may_swap: bool,
+    /// Somebody asked for it by writing to a file.
+    pub proactive: bool,
     /// What the run was asked for instead of `vm.swappiness`.
     pub swappiness: Option<u64>,
+    /// The only node whose memory is wanted.
+    pub only_node: Option<NodeId>,
     /// Anonymous pages are weighed against those of files however many inactive ones of these there are.
     pub no_cache_trim: bool,
     /// A pass that freed nothing left anonymous pages alone for all the file pages.
@@ -188,7 +192,9 @@ impl ScanControl {
             may_deactivate_file: false,
             at_target: AtTarget::default(),
             may_swap: true,
+            proactive: false,
             swappiness: None,
+            only_node: None,
             no_cache_trim: false,
             cache_trim_failed: false,
             met: Met::default(),

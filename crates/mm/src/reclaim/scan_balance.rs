@@ -5,6 +5,7 @@
 //!   the first that holds:
 //!     no swap to be had                             files only
 //!     reclaim of a limit, swappiness 0              files only
+//!     `swappiness=max`                              anonymous pages only (6.16)
 //!     priority 0                                    all alike
 //!     hardly any file pages, and many anonymous     anonymous pages only
 //!     plenty of inactive file pages                 files only
@@ -31,6 +32,9 @@ use crate::version::rules::{Aging, FileBalance, LruCost, Rules, SwappinessRange}
 
 /// What the weights of `swappiness` add up to before costs.
 const WHOLE: u64 = 200;
+
+/// The swappiness of those who ask for anonymous pages alone: `swappiness=max`.
+pub const ANON_ONLY: u64 = 201;
 
 /// The largest `vm.swappiness` that a kernel of these rules takes.
 pub const fn swappiness_max(rules: &Rules) -> u64 {
@@ -174,6 +178,9 @@ pub(super) fn scan_balance<T: Trace>(
     let swappiness = sc.swappiness.unwrap_or_else(|| core.alloc.sysctls().get(Sysctl::Swappiness));
     if !sc.is_global() && swappiness == 0 {
         return ScanBalance::File;
+    }
+    if swappiness == ANON_ONLY {
+        return ScanBalance::Anon;
     }
     if sc.priority == 0 && swappiness != 0 {
         return ScanBalance::Equal;

@@ -4,12 +4,13 @@
 //!   area --fetched, 64 at once--> CPU --used, charged--> page table, swap cache
 //!   area <--given back, 64 at once, uncharged-- CPU <--unused--
 //! ```
-//! Slots of the highest priority go first; areas of the same priority take turns.
+//! Slots of the highest priority go first; areas of the same priority take turns, by calls or by clusters.
 //!
 //! Left out: swap files on filesystems, discard, hibernation, `swapoff`. Neighbours: [`super::map`] for which slot
 //! is next, [`super::store`] for what is in them, [`crate::cgroup::swap`] for what a cgroup may use,
 //! [`crate::pages::swap_cache`] for pages that have a slot.
 
+use std_alloc::collections::BTreeMap;
 use std_alloc::vec;
 use std_alloc::vec::Vec;
 
@@ -17,14 +18,14 @@ use units::CpuId;
 
 use crate::alloc::page_alloc::PageAllocator;
 use crate::base::event::Trace;
-use crate::base::ids::MemcgId;
+use crate::base::ids::{AnonId, MemcgId};
 use crate::cgroup::tree::{Memcgs, UNLIMITED};
-use crate::swap::map::SlotMap;
+use crate::swap::map::{CLUSTER, SlotMap};
 use crate::swap::readahead::ClusterWindow;
 use crate::swap::slot::SwapSlot;
 use crate::swap::store::{Store, Stored};
 use crate::swap::zswap::Zswap;
-use crate::version::rules::{Rules, SlotCache, SwapClusters};
+use crate::version::rules::{Rules, SlotCache, SwapClusters, SwapTurns};
 
 /// Slots that a CPU fetches or gives back at once (`SWAP_SLOTS_CACHE_SIZE`).
 const BATCH: usize = 64;
@@ -61,6 +62,8 @@ struct Area {
     priority: i16,
     slots: SlotMap,
     store: Store,
+    /// The cluster that it gave a slot of last.
+    cluster: Option<u32>,
 }
 
 /// Slots that a CPU holds.
@@ -97,6 +100,8 @@ pub struct SwapAreas {
     given_back: Vec<SwapSlot>,
     /// Compressed pages in front of all areas.
     pub zswap: Zswap,
+    /// Which page of which mapping is in a slot, where somebody listens to what becomes of pages.
+    owners: BTreeMap<SwapSlot, (AnonId, u32)>,
 }
 
 impl SwapAreas {
@@ -112,6 +117,7 @@ impl SwapAreas {
             readahead: ClusterWindow::default(),
             given_back: Vec::new(),
             zswap: Zswap::new(rules),
+            owners: BTreeMap::new(),
         }
     }
 
@@ -131,6 +137,7 @@ impl SwapAreas {
             priority: spec.priority.unwrap_or(lowest - 1),
             slots: SlotMap::new(pages, rotating, keeps_partial, self.cpus.len()),
             store: Store::new(pages, spec.kind == AreaKind::Zram, &self.rules),
+            cluster: None,
         };
         self.total += spec.pages;
         let at = self.order.partition_point(|&other| self.areas[other].priority >= area.priority);
@@ -160,7 +167,8 @@ impl SwapAreas {
     /// in use, or of what a cgroup above `memcg` may use (`mem_cgroup_swap_full`).
     pub fn is_full_for(&self, cgroups: &Memcgs, memcg: MemcgId) -> bool {
         let is_full = |id: MemcgId| {
-            cgroups[id].swap.max != UNLIMITED && cgroups[id].swap.usage * 2 >= cgroups[id].swap.max
+            let limit = cgroups[id].swap.max.min(cgroups[id].swap.high);
+            limit != UNLIMITED && cgroups[id].swap.usage * 2 >= limit
         };
         self.free_pages() * 2 < self.total || cgroups.ancestors(memcg).any(is_full)
     }
@@ -208,16 +216,27 @@ impl SwapAreas {
             let found = core::iter::from_fn(|| area.slots.take(cpu)).take(count);
             taken.extend(found.map(|offset| SwapSlot::new(index, offset)));
             if !taken.is_empty() {
-                // It is the last of its priority next time.
-                let priority = self.areas[index].priority;
-                let same = self.order[place..]
-                    .iter()
-                    .filter(|&&other| self.areas[other].priority == priority)
-                    .count();
-                self.order[place..place + same].rotate_left(1);
+                if self.ends_turn(taken[0]) {
+                    self.pass_turn(place);
+                }
                 return;
             }
         }
+    }
+
+    /// Whether the turn of an area is over that gave this slot: since 6.14 it has to begin another cluster.
+    fn ends_turn(&mut self, slot: SwapSlot) -> bool {
+        let cluster = slot.offset() / CLUSTER;
+        let before = self.areas[slot.area()].cluster.replace(cluster);
+        self.rules.swap_turns == SwapTurns::PerCall || before.is_some_and(|before| before != cluster)
+    }
+
+    /// The area at this place of the order is the last of its priority next time.
+    fn pass_turn(&mut self, place: usize) {
+        let priority = self.areas[self.order[place]].priority;
+        let same =
+            self.order[place..].iter().filter(|&&other| self.areas[other].priority == priority).count();
+        self.order[place..place + same].rotate_left(1);
     }
 
     /// A slot for a page: from those that the CPU holds, where CPUs hold some (`folio_alloc_swap`).
@@ -255,9 +274,14 @@ impl SwapAreas {
 
     /// Takes 512 slots in a row for a huge page.
     pub(crate) fn fetch_cluster(&mut self) -> Option<SwapSlot> {
-        let order = &self.order;
-        let areas = &mut self.areas;
-        order.iter().find_map(|&area| Some(SwapSlot::new(area, areas[area].slots.take_cluster()?)))
+        for place in 0..self.order.len() {
+            let area = self.order[place];
+            if let Some(offset) = self.areas[area].slots.take_cluster() {
+                self.pass_turn(place);
+                return Some(SwapSlot::new(area, offset));
+            }
+        }
+        None
     }
 
     /// Slots of a page that is going to be in the swap cache, charged to `memcg`.
@@ -298,9 +322,22 @@ impl SwapAreas {
         due
     }
 
+    /// Notes whose page is in a slot, for events about it.
+    pub(crate) fn tell_owner(&mut self, slot: SwapSlot, anon: AnonId, index: u32) {
+        self.owners.insert(slot, (anon, index));
+    }
+
+    /// Whose page is in a slot, where it was noted.
+    pub(crate) fn told_owner(&self, slot: SwapSlot) -> Option<(AnonId, u32)> {
+        self.owners.get(&slot).copied()
+    }
+
     /// Slots come back to their area; returns whom it was charged to.
     pub(crate) fn give_back(&mut self, slot: SwapSlot) -> Option<MemcgId> {
         self.given_back.push(slot);
+        if !self.owners.is_empty() {
+            self.owners.remove(&slot);
+        }
         self.map_of(slot).give_back(slot.offset())
     }
 
@@ -424,7 +461,7 @@ mod tests {
     #[test]
     fn areas_of_one_priority_take_turns_by_the_slots_that_are_fetched_at_once() {
         let zram = (AreaKind::Zram, 1000, Some(1));
-        let mut one_by_one = areas("linux-7.2", &[zram, zram]);
+        let mut one_by_one = areas("linux-2.6.32", &[zram, zram]);
         assert_eq!([(); 4].map(|()| fetched(&mut one_by_one).0), [0, 1, 0, 1]);
         let mut cached = areas("linux-6.12", &[zram, zram]);
         let used: Vec<usize> = (0..192).map(|_| fetched(&mut cached).0).collect();
@@ -466,5 +503,59 @@ mod tests {
         let singles = taken.iter().filter(|&&count| count == 1).count();
         assert_eq!(batches, 5, "until less than 128 are left");
         assert!(singles >= 80, "then one by one: {singles}");
+    }
+
+    /// Which areas the next slots are from, with how many in a row: `a1024 b512`.
+    fn turns(kernel: &str, priorities: [Option<i16>; 3], slots: usize) -> std_alloc::string::String {
+        use core::fmt::Write;
+        let version = Version::parse(kernel).unwrap();
+        let mut areas = SwapAreas::new(&version.rules, 1);
+        for priority in priorities {
+            areas.add_area(AreaSpec { kind: AreaKind::Zram, pages: 2047, priority });
+        }
+        assert!(areas.decide_keeping().is_empty());
+        let (mut text, mut last, mut count) = (std_alloc::string::String::new(), None, 0);
+        for _ in 0..=slots {
+            let area = areas.fetch(CpuId(0)).map(|fetched| fetched.slot.area());
+            if let Some(before) = last.filter(|_| last != Some(area)) {
+                let _: Result<(), _> = match before {
+                    Some(before) => write!(text, "{}{count} ", char::from(b'a' + before as u8)),
+                    None => write!(text, "none "),
+                };
+                count = 0;
+            }
+            (last, count) = (Some(area), count + 1);
+        }
+        text
+    }
+
+    #[test]
+    fn the_highest_priority_is_filled_first_and_equal_ones_take_turns() {
+        assert_eq!(turns("linux-6.1", [None; 3], 6141), "a2047 b2047 c2047 ", "in the order of swapon");
+        assert_eq!(turns("linux-6.1", [None, Some(0), Some(7)], 6141), "c2047 b2047 a2047 ");
+        let equal = [None, Some(5), Some(5)];
+        let at_first = |kernel, slots| turns(kernel, equal, slots);
+        assert_eq!(at_first("linux-6.1", 256), "b64 c64 b64 c64 ", "what a CPU fetches at once");
+        assert_eq!(at_first("linux-2.6.32", 3), "b1 c1 b1 ", "slots one by one");
+        let version = Version::parse("linux-7.2").unwrap();
+        assert_eq!(version.rules.swap_turns, SwapTurns::PerCluster);
+        // A turn ends with the first slot of the next cluster; the one with the header comes last.
+        assert_eq!(at_first("linux-7.2", 2050), "b513 c513 b512 c512 ");
+        let last = turns("linux-6.12", equal, 6141);
+        assert!(last.ends_with("a2047 "), "below both: {last}");
+    }
+
+    #[test]
+    fn clusters_for_huge_pages_are_taken_in_turns_too() {
+        for (kernel, rule) in [("linux-6.12", SwapTurns::PerCall), ("linux-7.2", SwapTurns::PerCluster)] {
+            let version = Version::parse(kernel).unwrap();
+            assert_eq!(version.rules.swap_turns, rule);
+            let mut areas = SwapAreas::new(&version.rules, 1);
+            for _ in 0..2 {
+                areas.add_area(AreaSpec { kind: AreaKind::Zram, pages: 2047, priority: Some(1) });
+            }
+            let order: Vec<_> = (0..4).filter_map(|_| areas.fetch_cluster()).map(SwapSlot::area).collect();
+            assert_eq!(order, [0, 1, 0, 1], "{kernel}");
+        }
     }
 }

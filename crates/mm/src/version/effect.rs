@@ -56,7 +56,7 @@ impl Feature {
                 any: &[Rule::KswapdDone(KswapdDone::SomeZone)],
                 or_else: "its kswapd gives up zone by zone",
             }],
-            Self::CompactLargeFolios | Self::SmallCompactGap => {
+            Self::CompactLargeFolios | Self::SmallCompactGap | Self::DefragMode => {
                 &[Need { any: &[Rule::Compaction(Compaction::On)], or_else: "it does not compact memory" }]
             }
             Self::LargeFolioExt4 => &[Need {
@@ -75,6 +75,21 @@ impl Feature {
                 any: &[Rule::LruKind(LruKind::Generations)],
                 or_else: "it has the classic LRU (`lru-gen` is the other one)",
             }],
+            Self::NodeReclaimFile => &[Need {
+                any: &[
+                    Rule::ProactiveReclaim(ProactiveReclaim::Quarters),
+                    Rule::ProactiveReclaim(ProactiveReclaim::QuartersOrAnon),
+                ],
+                or_else: "it has no memory.reclaim that frees a quarter at a time, which it would do as",
+            }],
+            Self::ProactiveReclaimCounted => &[Need {
+                any: &[
+                    Rule::ProactiveReclaim(ProactiveReclaim::Whole),
+                    Rule::ProactiveReclaim(ProactiveReclaim::Quarters),
+                    Rule::ProactiveReclaim(ProactiveReclaim::QuartersOrAnon),
+                ],
+                or_else: "nobody can ask it for reclaim",
+            }],
             Self::SharedMemcgWalk
             | Self::PartialMemcgWalk
             | Self::SiblingProtection
@@ -86,7 +101,9 @@ impl Feature {
             | Self::MemcgMultiStock
             | Self::LimitReclaimInVmstat
             | Self::MemoryReclaim
-            | Self::MemoryReclaimSwappiness => CGROUPS,
+            | Self::MemoryReclaimSwappiness
+            | Self::MemoryReclaimAnonOnly
+            | Self::MemorySwapHigh => CGROUPS,
             _ => &[],
         }
     }

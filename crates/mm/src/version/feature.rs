@@ -315,6 +315,10 @@ features! {
     SkipNodesWithKswapd = "skip-nodes-with-kswapd",
         "requests prefer nodes whose kswapd sleeps",
         "6.18", NodeChoice: Nearest => SparesKswapd;
+    /// [`DefragMode::Sysctl`]
+    DefragMode = "defrag-mode",
+        "the sysctl vm.defrag_mode, which keeps pageblocks whole until reclaim and compaction failed",
+        "6.15", DefragMode: None => Sysctl;
     /// [`LruCost::Io`]
     CostModel = "cost-model",
         "anonymous and file pages are weighed by the I/O that reclaim of them causes, not by rotations",
@@ -339,6 +343,22 @@ features! {
     MemoryReclaimSwappiness = "memory-reclaim-swappiness",
         "memory.reclaim takes swappiness= and frees a quarter of what is asked at a time",
         "6.11", ProactiveReclaim: Whole => Quarters;
+    /// [`ProactiveReclaim::QuartersOrAnon`]
+    MemoryReclaimAnonOnly = "memory-reclaim-anon-only",
+        "memory.reclaim takes swappiness=max, which frees anonymous memory alone",
+        "6.16", ProactiveReclaim: Quarters => QuartersOrAnon;
+    /// [`ProactiveCounts::Proactive`]
+    ProactiveReclaimCounted = "proactive-reclaim-counted",
+        "pages scanned and freed because somebody asked for it are counted by themselves",
+        "6.15", ProactiveCounts: Direct => Proactive;
+    /// [`NodeReclaim::File`]
+    NodeReclaimFile = "node-reclaim-file",
+        "the file reclaim of a node, as memory.reclaim is of a cgroup",
+        "6.17", NodeReclaim: None => File;
+    /// [`SwapHigh::Sleep`]
+    MemorySwapHigh = "memory-swap-high",
+        "the cgroup file memory.swap.high: tasks of a cgroup that uses more swap sleep, up to 2 s a fault",
+        "5.8", SwapHigh: None => Sleep;
     /// [`LruKind::Generations`]
     LruGen = "lru-gen",
         "the multi-gen LRU: pages by generations and tiers instead of active and inactive lists",
@@ -362,6 +382,12 @@ features! {
 }
 
 impl Feature {
+    /// Changes that the sources name and that are not modelled, each with the reason.
+    pub const UNMODELLED: &'static [(&'static str, &'static str)] = &[(
+        "wb-share-floor",
+        "a disk's share of the dirty threshold would have a floor (Linux 6.16), and the model has no shares of disks",
+    )];
+
     /// The feature of this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|feature| feature.name() == name)

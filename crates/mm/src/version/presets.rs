@@ -97,6 +97,7 @@ const TUNING_61: Tuning = Tuning {
 const RULES_2632: Rules = Rules {
     aging: Aging::PerCgroup,
     eviction_age: EvictionAge::Owner,
+    activation_age: ActivationAge::Accesses,
     memcg_walk: MemcgWalk::Shared,
     stat_freshness: StatFreshness::Live,
     sibling_shares: SiblingShares::ByUse,
@@ -170,12 +171,14 @@ const RULES_2632: Rules = Rules {
     swap_readahead: SwapReadahead::Cluster,
     slot_cache: SlotCache::Off,
     swap_clusters: SwapClusters::Scan,
+    swap_turns: SwapTurns::PerCall,
     zero_pages: ZeroPages::Written,
     huge_swap: HugeSwap::Split,
     swap_shadows: SwapShadows::Kept,
     lazy_free: LazyFree::Unknown,
     cold_advice: ColdAdvice::Unknown,
     zspage_chain: ZspageChain::UpToFour,
+    swap_high: SwapHigh::None,
     zswap: Zswap::Absent,
     ext4_folios: Ext4Folios::Single,
     readahead_order: ReadaheadOrder::OfMarker,
@@ -188,12 +191,15 @@ const RULES_2632: Rules = Rules {
     zone_skips: ZoneSkips::Unlimited,
     default_readahead: DefaultReadahead::Fixed,
     node_choice: NodeChoice::Nearest,
+    defrag_mode: DefragMode::None,
     lru_cost: LruCost::Rotations,
     swappiness_range: SwappinessRange::UpTo100,
     quota_rest: QuotaRest::Spent,
     trim_failure: TrimFailure::GivesUp,
     refault_swap: RefaultSwap::OfPage,
     proactive_reclaim: ProactiveReclaim::None,
+    proactive_counts: ProactiveCounts::Direct,
+    node_reclaim: NodeReclaim::None,
     lru: LruKind::TwoLists,
     gen_form: GenForm::NotBuilt,
     gen_walk: GenWalk::Tree,
@@ -265,6 +271,7 @@ const RULES_57: Rules = RULES_55.edited(&[
 const RULES_510: Rules = RULES_57.edited(&[
     Rule::StatFreshness(StatFreshness::Batched),
     Rule::EvictionAge(EvictionAge::Target),
+    Rule::ActivationAge(ActivationAge::Scans),
     Rule::AnonStart(AnonStart::Inactive),
     Rule::AtomicMark(AtomicMark::Unboosted),
     Rule::InodeReclaim(InodeReclaim::PassesBy),
@@ -272,6 +279,7 @@ const RULES_510: Rules = RULES_57.edited(&[
     Rule::ObjectCharge(ObjectCharge::ByObject),
     Rule::LruCost(LruCost::Io),
     Rule::SwappinessRange(SwappinessRange::UpTo200),
+    Rule::SwapHigh(SwapHigh::Sleep),
 ]);
 
 const RULES_61: Rules = RULES_510.edited(&[
@@ -318,11 +326,12 @@ const RULES_612: Rules = RULES_61.edited(&[
 ]);
 
 /// Left out of what 7.2 does otherwise than 6.12: the floor of a device's share of the dirty threshold, as shares are
-/// (MECHANISMS-510-72 8), `vm.defrag_mode` (1.7), proactive reclaim by node (12), the larger reach of unmovable and
-/// whole-block compaction (9.2), and that a high-order atomic request does not refill its per-CPU list (1.3).
+/// (MECHANISMS-510-72 8), the larger reach of unmovable and whole-block compaction (9.2), and that a high-order atomic
+/// request does not refill its per-CPU list (1.3).
 const RULES_72: Rules = RULES_612.edited(&[
     Rule::FreeObjects(FreeObjects::Sheaves),
     Rule::SlotCache(SlotCache::Off),
+    Rule::SwapTurns(SwapTurns::PerCluster),
     Rule::Ext4Folios(Ext4Folios::Large),
     Rule::ReadaheadOrder(ReadaheadOrder::OfFile),
     Rule::CompactGap(CompactGap::Chunk),
@@ -335,9 +344,13 @@ const RULES_72: Rules = RULES_612.edited(&[
     Rule::ZoneSkips(ZoneSkips::Capped),
     Rule::DefaultReadahead(DefaultReadahead::Rotational),
     Rule::NodeChoice(NodeChoice::SparesKswapd),
+    Rule::DefragMode(DefragMode::Sysctl),
     Rule::Writepage(Writepage::Unasked),
     Rule::GenAccess(GenAccess::Accesses),
     Rule::GenQuota(GenQuota::Once),
+    Rule::ProactiveReclaim(ProactiveReclaim::QuartersOrAnon),
+    Rule::ProactiveCounts(ProactiveCounts::Proactive),
+    Rule::NodeReclaim(NodeReclaim::File),
     Rule::Zswap(Zswap::StoresAll),
 ]);
 

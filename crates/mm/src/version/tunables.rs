@@ -4,7 +4,7 @@
 //! ([`crate::base::sysctl`]).
 
 use crate::base::sysctl::Sysctl;
-use crate::version::rules::{GenForm, HugePages, LruKind, MarkGap, Rules, WatermarkBoost, Zswap};
+use crate::version::rules::{DefragMode, GenForm, HugePages, LruKind, MarkGap, Rules, WatermarkBoost, Zswap};
 
 impl Rules {
     /// Whether a kernel that decides so has this tunable. `watermark_boost_factor` is let to any since 4.6, so
@@ -25,6 +25,7 @@ impl Rules {
                 self.zswap != Zswap::Absent
             }
             Sysctl::ZswapShrinkerEnabled => matches!(self.zswap, Zswap::ListPerGroup | Zswap::StoresAll),
+            Sysctl::DefragMode => self.defrag_mode == DefragMode::Sysctl,
             _ => true,
         }
     }
@@ -48,13 +49,16 @@ mod tests {
         let lru_gen = ["lru_gen.enabled", "lru_gen.min_ttl_ms"];
         let shrinker = ["zswap.shrinker_enabled"];
         let zswap = ["zswap.enabled", "zswap.max_pool_percent", "zswap.accept_threshold_percent"];
-        let newer = [&lru_gen[..], &zswap, &shrinker].concat();
-        assert_eq!(lacks("linux-2.6.32"), [&of_2632[..], &newer].concat());
-        let boosted = [&of_2632[..1], &of_2632[2..], &newer].concat();
+        let defrag = ["vm.defrag_mode"];
+        let of_swap = [&lru_gen[..], &zswap, &shrinker].concat();
+        let newer = [&defrag[..], &of_swap].concat();
+        assert_eq!(lacks("linux-2.6.32"), [&of_2632[..2], &defrag, &of_2632[2..], &of_swap].concat());
+        let boosted = [&of_2632[..1], &defrag, &of_2632[2..], &of_swap].concat();
         assert_eq!(lacks("linux-2.6.32+watermark-boost"), boosted);
         assert_eq!(lacks("linux-5.10"), newer);
-        assert_eq!(lacks("linux-6.1"), shrinker);
-        assert_eq!(lacks("linux-6.12"), Vec::<&str>::new());
-        assert_eq!(lacks("linux-6.12+file-lru-sieve"), lru_gen);
+        assert_eq!(lacks("linux-6.1"), ["vm.defrag_mode", "zswap.shrinker_enabled"]);
+        assert_eq!(lacks("linux-6.12"), defrag);
+        assert_eq!(lacks("linux-7.2"), Vec::<&str>::new());
+        assert_eq!(lacks("linux-7.2+file-lru-sieve"), lru_gen);
     }
 }

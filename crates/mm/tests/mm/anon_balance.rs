@@ -13,6 +13,7 @@ use pagetide_mm::cgroup::tree::Charge;
 use pagetide_mm::lru::lists::LruList;
 use pagetide_mm::reclaim::mglru::visit::Visit;
 use pagetide_mm::reclaim::run::ScanControl;
+use pagetide_mm::reclaim::scan_balance::ANON_ONLY;
 use pagetide_mm::swap::areas::{AreaKind, AreaSpec};
 use pagetide_mm::version::rules::{LruCost, QuotaRest, Rule};
 use units::Order;
@@ -95,6 +96,23 @@ fn the_first_rule_that_holds_decides() {
         let mut boosting = ScanControl { priority: 0, may_swap: false, ..world.direct() };
         assert_eq!(quotas(&mut world, group, &mut boosting), [0, 2048], "{kernel}: not for a boost");
     }
+}
+
+/// MECHANISMS-510-72 10: `swappiness=max`.
+#[test]
+fn who_asks_for_anonymous_memory_alone_gets_it_however_many_file_pages_there_are_and_none_without_swap() {
+    let (mut world, group) = half_and_half("linux-7.2");
+    let mut sc = ScanControl { priority: 4, ..world.limit(group) };
+    let mut with = |swappiness| {
+        sc.swappiness = Some(swappiness);
+        quotas(&mut world, group, &mut sc)
+    };
+    assert_eq!(with(200), [0, 128], "plenty of inactive file pages");
+    assert_eq!(with(ANON_ONLY), [128, 0]);
+    let mut last = ScanControl { priority: 0, swappiness: Some(ANON_ONLY), ..world.limit(group) };
+    assert_eq!(quotas(&mut world, group, &mut last), [2048, 0], "at the last priority, too");
+    world.mem.core.cgroups.set_swap_max(group, 0);
+    assert_eq!(quotas(&mut world, group, &mut last), [0, 2048], "no slot is to be had: that is asked first");
 }
 
 #[test]

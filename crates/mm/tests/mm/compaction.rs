@@ -67,6 +67,7 @@ fn request(order: u8, priority: CompactPriority) -> CompactRequest {
         priority,
         direct: true,
         may_fs: true,
+        whole_blocks: false,
     }
 }
 

@@ -13,9 +13,11 @@ use mm::base::gfp::Gfp;
 use mm::base::layout::ZoneKind;
 use mm::base::sysctl::Sysctl;
 use mm::base::vmstat::{MemcgStat, VmEvent};
-use mm::cgroup::tree::Limit;
+use mm::cgroup::tree::{Charge, Limit};
 use mm::lru::mglru::state::Kind;
 use mm::reclaim::run::ScanControl;
+use mm::reclaim::scan_balance::ANON_ONLY;
+use mm::swap::areas::{AreaKind, AreaSpec};
 use mm::version::rules::{LruKind, Rule};
 use units::{Nanos, Order};
 
@@ -336,4 +338,35 @@ fn kswapd_of_6_12_goes_on_while_a_low_zone_has_but_its_reserve() {
         sc.nr_reclaimed = 0;
         assert_eq!(world.pass(&mut sc).reclaimed, freed, "{more} more");
     }
+}
+
+/// MECHANISMS-510-72 10: `swappiness=max`. Anonymous pages are out of reach until two generations were made.
+#[test]
+fn generations_give_anonymous_pages_alone_to_who_asks_for_them_alone() {
+    let mut world = World::boot("linux-7.2+lru-gen", 32);
+    world.mem.core.swap.add_area(AreaSpec { kind: AreaKind::Zram, pages: 4096, priority: None });
+    let group = world.group("A");
+    let anon = world.mem.anon_create();
+    for index in 0..1000 {
+        let flags = world.mem.core.alloc.fast_flags(CPU, Gfp::HIGHUSER_MOVABLE);
+        let page = world.mem.core.alloc.alloc(CPU, Gfp::HIGHUSER_MOVABLE, Order(0), flags).page;
+        assert_eq!(world.mem.core.cgroups.try_charge(CPU, group, 1, 1), Charge::Done);
+        world.mem.anon_map(CPU, anon, index, page.expect("the scene fits into memory"), group);
+    }
+    for index in 0..1000 {
+        assert!(world.add(CPU, group, index, Order(0)));
+    }
+    world.settle();
+    let free = |world: &mut World, swappiness| {
+        let before = [VmEvent::PgStealAnon, VmEvent::PgStealFile].map(|event| world.event(event));
+        let mut sc = ScanControl { proactive: true, swappiness, ..ScanControl::limit(group, 256) };
+        world.run(&mut sc);
+        let after = [VmEvent::PgStealAnon, VmEvent::PgStealFile].map(|event| world.event(event));
+        [after[0] - before[0], after[1] - before[1]]
+    };
+    let [anon_pages, file_pages] = free(&mut world, Some(ANON_ONLY));
+    assert!(anon_pages >= 256 && file_pages == 0, "{anon_pages} and {file_pages}");
+    let [anon_pages, file_pages] = free(&mut world, Some(0));
+    assert!(anon_pages == 0 && file_pages >= 256, "{anon_pages} and {file_pages}");
+    world.mem.check().expect("sound");
 }

@@ -202,6 +202,7 @@ fn worlds_that_swap_stay_sound() {
             (3, vec![TURNING, ZRAM]),
             (4, vec![ZRAM, DISK]),
             (5, vec![DISK]),
+            (6, vec![AreaSpec { priority: Some(3), ..ZRAM }, AreaSpec { priority: Some(3), ..DISK }]),
         ] {
             let mut swapping = Swapping::new(kernel, &areas, &[Rule::HugePages(HugePages::On)]);
             swapping.world.mem.core.cgroups.set_limit(swapping.memcg, Limit::Max, 900);

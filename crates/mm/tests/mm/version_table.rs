@@ -40,6 +40,9 @@ fn every_version_decides_as_its_sources_say() {
     which cgroup an eviction ages
       EvictionAge(Owner): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7
       EvictionAge(Target): 5.10 6.1 6.12 7.2 +eviction-ages-target
+    which activations age the lists
+      ActivationAge(Accesses): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7
+      ActivationAge(Scans): 5.10 6.1 6.12 7.2
     the walk over the cgroup tree
       MemcgWalk(Full): 5.5 5.7 5.10 6.1
       MemcgWalk(Shared): 2.6.32 4.19 4.20-rc1 5.3 5.4 +shared-memcg-walk

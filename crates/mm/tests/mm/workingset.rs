@@ -67,13 +67,22 @@ fn shadow(memcg: MemcgId, age: u64) -> Shadow {
 #[test]
 fn whom_evictions_activations_and_refaults_age() {
     type Step = fn(&mut Family);
-    let steps: [(&str, Step); 5] = [
+    let steps: [(&str, Step); 6] = [
         ("reclaim of A", |family| family.evict_one(ScanControl::limit(family.child, 1))),
         ("reclaim of P", |family| family.evict_one(ScanControl::limit(family.parent, 1))),
         ("global reclaim", |family| family.evict_one(family.world.direct())),
         ("activation", |family| {
             family.world.read(family.child, [7]);
             family.world.settle();
+        }),
+        // Nobody writes the oldest page yet, so it goes to the active list.
+        ("dirty tail", |family| {
+            let pfn = family.world.page(0).expect("it was read");
+            family.world.mem.core.alloc.frames.set_flags(pfn, PageFlags::DIRTY);
+            let mut sc = ScanControl::limit(family.child, 1);
+            sc.priority = 5;
+            assert_eq!(family.world.pass(&mut sc).reclaimed, 0);
+            assert_eq!(family.world.sizes(family.child), (1, 39));
         }),
         // In time: no eviction since. The page was P's when it was evicted, and is A's now.
         ("refault from P", |family| family.refault(family.child, shadow(family.parent, 0))),
@@ -90,12 +99,12 @@ fn whom_evictions_activations_and_refaults_age() {
     }
     let text: Vec<_> = text.lines().map(str::trim_end).collect();
     assert_snapshot!(text.join("\n"), @r"
-                        | reclaim of A   | reclaim of P   | global reclaim | activation     | refault from P
-    linux-5.4           | A              | A              | A              | A              | P
-    linux-5.5           | A P root       | A P root       | A P root       | A P root       | A P root
-    linux-6.1           | A P root       | P root         | root           | A P root       | A P root
-    linux-6.12          | A P root       | P root         | root           | A P root       | A P root
-    linux-6.1-root-aging| A              | A              | A              | A              | P
+                        | reclaim of A   | reclaim of P   | global reclaim | activation     | dirty tail     | refault from P
+    linux-5.4           | A              | A              | A              | A              |                | P
+    linux-5.5           | A P root       | A P root       | A P root       | A P root       |                | A P root
+    linux-6.1           | A P root       | P root         | root           | A P root       | A P root       | A P root
+    linux-6.12          | A P root       | P root         | root           | A P root       | A P root       | A P root
+    linux-6.1-root-aging| A              | A              | A              | A              | A              | P
     ");
 }
 

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
+use recording::events::ANONYMOUS;
 use recording::{Chunk, Event, NameId, Names};
 
 use super::evictions::Evictions;
@@ -33,6 +34,7 @@ pub(super) enum Kind {
     Kept,
     Reclaimed,
     Refaulted,
+    SwappedIn,
     Left,
     ShrunkInactive,
     KswapdWakes,
@@ -56,6 +58,7 @@ impl Kind {
             "page_rotated" => Self::Kept,
             "page_reclaimed" => Self::Reclaimed,
             "page_refaulted" => Self::Refaulted,
+            "page_swapped_in" => Self::SwappedIn,
             "mm_filemap_delete_from_page_cache" => Self::Left,
             "mm_vmscan_lru_shrink_inactive" => Self::ShrunkInactive,
             "mm_vmscan_kswapd_wake" => Self::KswapdWakes,
@@ -76,6 +79,11 @@ impl Kind {
     pub(super) const fn is_of_a_page(self) -> bool {
         (self as usize) < Self::OF_A_PAGE
     }
+}
+
+/// Whether an event of pages is about anonymous memory, named or not.
+pub(super) fn is_anonymous(names: &Names, event: &Event) -> bool {
+    event.file.is_none_or(|file| names.text(file).starts_with(ANONYMOUS))
 }
 
 /// Names that outlive the chunk that they came with.

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use recording::{Event, NameId, Names};
 use serde_json::{Value, json};
 
-use super::digest::{Kind, Texts};
+use super::digest::{Kind, Texts, is_anonymous};
 use super::doc::Section;
 use crate::table::{Align, Table};
 use crate::waits::without_number;
@@ -74,7 +74,7 @@ impl Evictions {
                 }
             }
             // Anonymous memory enters no page cache.
-            (Kind::Inserted, Some(cgroup)) if event.file.is_none() => self.came(names, event, cgroup),
+            (Kind::Inserted, Some(cgroup)) if is_anonymous(names, event) => self.came(names, event, cgroup),
             (Kind::Reclaimed, _) => self.evicted(names, event, u64::from(event.pages)),
             (Kind::Refaulted, Some(cgroup)) => {
                 *self.refaulted.entry(cgroup).or_default() += u64::from(event.pages);

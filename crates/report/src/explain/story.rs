@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use recording::events::ANONYMOUS;
 use recording::{Event, NameId, Names};
 use serde_json::{Value, json};
 
@@ -341,6 +342,7 @@ impl Stories {
                 let distance = event.value.map_or_else(String::new, |pages| format!(" after {pages} pages"));
                 format!("is asked for again{distance}{because}")
             }
+            Kind::SwappedIn => format!("comes back from swap, charged to {charged}{because}"),
             Kind::Left => format!("leaves the page cache{because}"),
             _ => word(kind).to_owned(),
         }
@@ -351,6 +353,11 @@ impl Stories {
         let priority = event.priority.map_or_else(String::new, |priority| format!(" at priority {priority}"));
         let whom = event.by_cgroup.map(|by| format!(" for {}", for_whom(self.texts.of(Some(by)))));
         whom.unwrap_or_default() + &priority
+    }
+
+    /// Whether anonymous memory is asked for, not a file.
+    fn is_of_memory(&self) -> bool {
+        self.question.file.as_ref().is_some_and(|file| file.starts_with(ANONYMOUS))
     }
 
     fn task(&self, event: &Event) -> String {
@@ -380,9 +387,10 @@ impl Stories {
             let until = evictions.get(number + 1).copied().unwrap_or(events.len());
             text += &format!(" {again} {}", self.eviction_in_words(index, until));
         }
-        let is_in = |kind: Kind| matches!(kind, Kind::Added | Kind::Left | Kind::Reclaimed);
+        let comes = |kind: Kind| matches!(kind, Kind::Added | Kind::Inserted | Kind::SwappedIn);
+        let is_in = |kind: Kind| comes(kind) || matches!(kind, Kind::Left | Kind::Reclaimed);
         let last = events.iter().rev().map(|(kind, _)| *kind).find(|&kind| is_in(kind));
-        let end = if last.is_none_or(|kind| kind == Kind::Added) { "was" } else { "was not" };
+        let end = if last.is_none_or(comes) { "was" } else { "was not" };
         text + &format!(" At the end of the run it {end} in memory.")
     }
 
@@ -396,6 +404,8 @@ impl Stories {
         let came = last(Kind::Added).unwrap_or(0);
         let idle = match last(Kind::Accessed) {
             Some(then) => format!(", {} after its last access", ago(then)),
+            // What page tables saw is no event.
+            None if self.is_of_memory() => String::new(),
             None => ", without an access before".to_owned(),
         };
         let off = last(Kind::Deactivated).filter(|&then| then >= came);
@@ -411,16 +421,30 @@ impl Stories {
             self.by_reclaim(event),
             off.unwrap_or_default()
         );
-        let mut after = self.asked.kept[index..until].iter();
-        match after.find(|(kind, _)| *kind == Kind::Refaulted) {
-            Some((_, back)) => format!(
-                "{text} {} later {} asked for it again, after a distance of {} pages ({}).",
-                duration((back.time_ns - event.time_ns) as f64),
+        let after = |kind: Kind| {
+            let back = self.asked.kept[index..until].iter().find(|(of, _)| *of == kind);
+            back.map(|(_, back)| (back, duration((back.time_ns - event.time_ns) as f64)))
+        };
+        let swapped_in = after(Kind::SwappedIn).map(|(back, later)| {
+            format!(
+                " {later} later {} had it back from swap ({}).",
+                self.task(back),
+                self.texts.of(back.reason)
+            )
+        });
+        let refaulted = after(Kind::Refaulted).map(|(back, later)| {
+            format!(
+                " {later} later {} asked for it again, after a distance of {} pages ({}).",
                 self.task(back),
                 back.value.unwrap_or(0),
                 self.texts.of(back.reason)
-            ),
-            None => text + " Nobody asked for it again.",
+            )
+        });
+        match (swapped_in, refaulted) {
+            (None, None) => text + " Nobody asked for it again.",
+            (swapped_in, refaulted) => {
+                text + &swapped_in.unwrap_or_default() + &refaulted.unwrap_or_default()
+            }
         }
     }
 
@@ -475,6 +499,7 @@ const fn word(kind: Kind) -> &'static str {
         Kind::Kept => "looked at and kept",
         Kind::Reclaimed => "evicted",
         Kind::Refaulted => "came back",
+        Kind::SwappedIn => "came from swap",
         Kind::Left => "left the page cache",
         _ => "something else",
     }

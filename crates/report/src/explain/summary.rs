@@ -20,13 +20,27 @@ const SHARE_MIN: f64 = 0.05;
 /// The sentences, most telling first.
 pub(super) fn sentences(recording: &Recording, events: Option<&Digest>) -> Vec<String> {
     let mut sentences = Vec::new();
-    sentences.extend(oom_killed(recording).map(|killed| format!("The run was {killed}: see below.")));
+    sentences.extend(killed(recording));
     sentences.extend(for_nothing(recording));
     sentences.extend(waited_most(recording));
     sentences.extend(reclaimed(recording));
     sentences.extend(refaulted(recording));
     sentences.extend(protection::sentences(recording, events));
     sentences
+}
+
+/// What the OOM killer did.
+fn killed(recording: &Recording) -> Option<String> {
+    if let Some(killed) = oom_killed(recording) {
+        return Some(format!("The run was {killed}: see below."));
+    }
+    let first = recording.oom_kills.first()?;
+    let times = match recording.oom_kills.len() {
+        1 => String::new(),
+        kills => format!("{} and first ", so_often(kills as u64)),
+    };
+    let at = duration(first.at_ns as f64);
+    Some(format!("The OOM killer struck {times}after {at}, and the workload went on: see below."))
 }
 
 fn lasted(ns: u128) -> String {
@@ -41,6 +55,9 @@ fn for_nothing(recording: &Recording) -> Vec<String> {
     let Imposed { spent_ns, futile_ns, unknown_ns } = imposed;
     let of_all = format!("of {} that the allocator and reclaim made tasks wait", lasted(spent_ns));
     match (spent_ns, futile_ns, unknown_ns) {
+        (0, ..) if reclaims_itself(recording) => {
+            vec!["No task slept in the allocator or in reclaim: what they cost tasks is work.".to_owned()]
+        }
         (0, ..) => vec!["Neither the allocator nor reclaim made anybody wait.".to_owned()],
         (_, 0, 0) => vec![format!("No task waited for what could not come: {of_all}, none was for nothing.")],
         (_, 0, _) => vec![format!(
@@ -67,6 +84,15 @@ fn for_nothing(recording: &Recording) -> Vec<String> {
     }
 }
 
+/// Whether tasks had to reclaim, for themselves or for their cgroup.
+fn reclaims_itself(recording: &Recording) -> bool {
+    stalls_of(recording) > 0 || limit_reclaim(recording).is_some()
+}
+
+fn stalls_of(recording: &Recording) -> u64 {
+    sum(&recording.vmstat, "allocstall").map_or(0, |count| count as u64)
+}
+
 fn who_waited_for_nothing(recording: &Recording) -> Option<String> {
     let futile = stalls::futile(recording);
     let (who, wait, sum) = futile.first()?;
@@ -82,9 +108,9 @@ fn who_waited_for_nothing(recording: &Recording) -> Option<String> {
         more => format!("; {more} other kinds are below"),
     };
     Some(format!(
-        "It was {}{phase}: {times} in `{wait}` until its timeout, {each} each, while nothing was under way \
+        "{}{phase}: {times} in `{wait}` until its timeout, {each} each, while nothing was under way \
          that could have woken them{more}.",
-        in_words(who)
+        who_did(who)
     ))
 }
 
@@ -111,6 +137,15 @@ fn in_words(who: &str) -> String {
     }
 }
 
+/// The same as the beginning of a sentence that says who it was.
+fn who_did(who: &str) -> String {
+    let told = in_words(who);
+    match told.starts_with(|first: char| first.is_ascii_digit()) {
+        true => format!("They were {told}"),
+        false => format!("It was {told}"),
+    }
+}
+
 /// `a`, `a and b`, `a, b and c`.
 pub(super) fn listed(parts: &[String]) -> String {
     match parts {
@@ -125,28 +160,54 @@ fn reclaimed(recording: &Recording) -> Option<String> {
     let of = |key: &str| sum(&recording.vmstat, key).map_or(0, |count| count as u64);
     sum(&recording.vmstat, "pgsteal_kswapd")?;
     let (kswapd, direct) = (of("pgsteal_kswapd"), of("pgsteal_direct"));
-    let stalls = of("allocstall");
-    let limits = limit_reclaim(recording);
+    let (stalls, limits) = (stalls_in_words(recording), limit_reclaim(recording));
     let mut text = match (kswapd, direct) {
-        (0, 0) if limits.is_none() => return Some("No page was reclaimed.".to_owned()),
-        (0, 0) => "The machine as a whole reclaimed nothing".to_owned(),
-        (_, 0) => format!("kswapd reclaimed all of the {} pages ({})", kswapd, mib(kswapd)),
+        (0, 0) => match (&stalls, &limits) {
+            (Some(stalls), _) => format!("Reclaim freed no page of the LRU lists, {stalls}"),
+            (None, Some(_)) => "The machine as a whole reclaimed nothing".to_owned(),
+            (None, None) => return Some("No page was reclaimed.".to_owned()),
+        },
+        (_, 0) => match &stalls {
+            Some(stalls) => {
+                format!("kswapd reclaimed {kswapd} pages ({}), tasks themselves none {stalls}", mib(kswapd))
+            }
+            None => {
+                format!("kswapd reclaimed {kswapd} pages ({}), and no task had to for itself", mib(kswapd))
+            }
+        },
         _ => {
             let all = kswapd + direct;
             let part = share(u128::from(direct), u128::from(all));
-            format!("Reclaim freed {all} pages ({}), {part} of them by tasks themselves", mib(all))
+            let stalls = stalls.map_or_else(String::new, |stalls| format!(" {stalls}"));
+            format!("Reclaim freed {all} pages ({}), {part} of them by tasks themselves{stalls}", mib(all))
         }
     };
-    if stalls > 0 {
-        text += &format!(" in {stalls} allocation stall{}", if stalls == 1 { "" } else { "s" });
-        let lasted: u64 = in_section(recording, "allocation stall").map(|time| time.spent_ns).sum();
-        if lasted > 0 {
-            text += &format!(" of {} altogether", duration(lasted as f64));
-        }
-    } else if kswapd > 0 {
-        text += "; no task had to reclaim for itself";
+    if kswapd + direct == 0
+        && let Some(objects) = Some(of("slabs_scanned")).filter(|objects| *objects > 0)
+    {
+        text += &format!("; its shrinkers looked at {objects} slab objects");
     }
     Some(text + &limits.unwrap_or_default() + ".")
+}
+
+/// How often tasks had to reclaim for themselves, and what that took: their runs of reclaim, and apart from them the
+/// pauses between two.
+fn stalls_in_words(recording: &Recording) -> Option<String> {
+    let stalls = stalls_of(recording);
+    let mut text = match stalls {
+        0 => return None,
+        1 => "in 1 allocation stall".to_owned(),
+        _ => format!("in {stalls} allocation stalls"),
+    };
+    let spent = |name| in_section(recording, name).map(|time| time.spent_ns).sum::<u64>();
+    let (lasted, paused) = (spent("allocation stall"), spent("allocation pause"));
+    if lasted > 0 {
+        text += &format!(" of {} altogether", duration(lasted as f64));
+    }
+    if paused > 0 {
+        text += &format!(" and pauses between them of {}", duration(paused as f64));
+    }
+    Some(text)
 }
 
 fn in_section<'a>(
@@ -170,7 +231,9 @@ fn refaulted(recording: &Recording) -> Option<String> {
     let came_back = of("workingset_refault_file") + of("workingset_refault_anon") + of("workingset_refault");
     let evicted = sum(&recording.vmstat, "pgsteal_kswapd").unwrap_or(0.0)
         + sum(&recording.vmstat, "pgsteal_direct").unwrap_or(0.0);
+    let is_counted = recording.vmstat.keys().any(|name| name.starts_with("workingset_refault"));
     match came_back {
+        0 if is_counted && evicted >= 1.0 => Some("None of them came back.".to_owned()),
         0 => None,
         _ if evicted < 1.0 => Some(format!("{came_back} evicted pages were read again.")),
         _ => {

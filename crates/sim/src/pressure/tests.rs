@@ -194,7 +194,8 @@ fn sites_of_reclaim_are_stalls_and_pauses_are_not() {
         Site::AllocationPause,
         Site::LimitReclaim,
         Site::DirectCompaction,
+        Site::OverHigh,
         Site::Kswapd,
     ];
-    assert_eq!(stalls.map(is_stall), [true, false, true, true, true]);
+    assert_eq!(stalls.map(is_stall), [true, false, true, true, true, true]);
 }

@@ -15,7 +15,7 @@ const QUARTER: [(&str, &str); 5] =
     [("hot", "8M"), ("cold", "24M"), ("file", "32M"), ("every", "4M"), ("limit", "48M")];
 const COLD_PAGES: u64 = 6144;
 
-fn play(kernel: &str, swappiness: &str, swap: &str, params: &[(&str, &str)]) -> SimResult {
+pub fn play(kernel: &str, swappiness: &str, swap: &str, params: &[(&str, &str)]) -> SimResult {
     let kernel = mm::Version::parse(kernel).expect("a preset");
     let (hardware, layout) = machines::build(machines::GUEST, Bytes(256 << 20), &kernel).expect("a machine");
     let params = [&QUARTER, params].concat();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use kernel::Filesystem;
-use mm::base::event::{Detail, PageId, Reason, TraceEvent};
+use mm::base::event::{Detail, Home, PageId, Reason, TraceEvent};
 use pagetide_sim::run::{Watch, run, run_watched};
 use pagetide_sim::trace::{EventNames, EventRow, What};
 use pagetide_sim::{Program, SimResult, SimRun, machines};
@@ -270,4 +270,100 @@ fn who_listens_to_reclaim_hears_of_no_page() {
     let heard = |name| sums.machine.get(name).copied();
     assert_eq!(heard("pgscan_file"), Some(result.vmstat["pgscan_file"]));
     assert_eq!((heard("looked_at"), heard("nr_file_pages"), heard("pgactivate")), (None, None, None));
+}
+
+/// Pages of anonymous memory that are in swap, by whose they are and their number there.
+#[derive(Default)]
+struct InSwap {
+    out: BTreeSet<(u32, u32)>,
+    went: u64,
+    came: BTreeMap<Reason, u64>,
+    names: BTreeSet<String>,
+}
+
+impl InSwap {
+    fn take(&mut self, rows: &[EventRow], names: &EventNames) {
+        for row in rows {
+            match row.what {
+                What::HomeIs { home: Home::Anon(_), file: Some(file) } => {
+                    self.names.insert(names.file(file).to_owned());
+                }
+                What::Pages { event, folios } => {
+                    let first = event.page().expect("it is about pages");
+                    for number in 0..folios {
+                        let index = first.index + (number << first.order.0);
+                        self.page(event.of_page(PageId { index, ..first }));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn page(&mut self, event: TraceEvent) {
+        let place = |page: PageId| match page.home {
+            Home::Anon(anon) => (anon.0, page.index),
+            home => panic!("swap has nothing of {home:?}"),
+        };
+        match event {
+            TraceEvent::PageReclaimed { page, reason: Reason::SwappedOut, .. } => {
+                self.went += 1;
+                self.out.insert(place(page));
+            }
+            TraceEvent::PageSwappedIn { page, reason } => {
+                *self.came.entry(reason).or_default() += 1;
+                assert!(self.out.remove(&place(page)), "{page:?} comes back and never went");
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn a_page_comes_back_from_swap_as_the_page_that_went_and_its_event_says_from_where() {
+    const DISK: [Reason; 2] = [Reason::SwapRead, Reason::SwapReadAhead];
+    const ZRAM: [Reason; 1] = [Reason::SwapDecompressed];
+    const ZSWAP: [Reason; 3] = [Reason::SwapFromPool, Reason::SwapRead, Reason::SwapReadAhead];
+    let zeroes: &[(&str, &str)] = &[("compressed_bytes", "0")];
+    let mut seen = BTreeSet::new();
+    for (kernel, swap, params, from) in [
+        ("linux-6.1", "disk:64M", &[][..], &DISK[..]),
+        ("linux-6.12", "zram:64M", &[], &ZRAM),
+        ("linux-6.12", "zswap:20%+disk:64M", &[], &ZSWAP),
+        ("linux-6.12", "disk:64M", zeroes, &[Reason::SwapZeroes]),
+        ("linux-7.2+lru-gen", "zram:64M", &[], &ZRAM),
+    ] {
+        let params = [
+            &[
+                ("hot", "4M"),
+                ("cold", "12M"),
+                ("file", "16M"),
+                ("every", "4M"),
+                ("limit", "20M"),
+                ("loops", "4"),
+            ],
+            params,
+        ]
+        .concat();
+        let spec = SimRun {
+            swap: swap.parse().expect("areas"),
+            ..spec("anon-and-file", "guest-tcg", kernel, 256, Filesystem::Ext4, &params)
+        };
+        let told = Rc::new(RefCell::new(InSwap::default()));
+        let kept = Rc::clone(&told);
+        let sink = move |rows: &[EventRow], names: &EventNames| kept.borrow_mut().take(rows, names);
+        let watch = Watch { events: Some((Detail::Page, Box::new(sink))), ..Watch::default() };
+        let result = run_watched(&spec, Arc::new(AtomicBool::new(false)), |_| {}, watch).unwrap();
+        let InSwap { went, came, names, .. } = told.take();
+        let counted =
+            ["pswpin", "zswpin", "swpin_zero"].map(|name| result.vmstat.get(name).copied().unwrap_or(0));
+        let told: u64 = came.values().sum();
+        assert!(told > 500 && went >= told, "{kernel} on {swap}: {came:?} of {went}");
+        assert_eq!(told, counted.iter().sum::<u64>(), "{kernel} on {swap}: {came:?}, {counted:?}");
+        assert!(came.keys().all(|reason| from.contains(reason)), "{kernel} on {swap}: {came:?}");
+        assert!(names.contains("anon:cold/1"), "{names:?}");
+        seen.extend(came.into_keys());
+    }
+    let all = [&DISK[..], &[Reason::SwapDecompressed, Reason::SwapFromPool, Reason::SwapZeroes]].concat();
+    assert!(all.iter().all(|reason| seen.contains(reason)), "{seen:?}");
 }

@@ -8,7 +8,7 @@ use mm::version::rules::OomReaper;
 use pagetide_sim::run::{Checks, verify};
 use pagetide_sim::{DeviceModel, Hardware, Program, SimResult, SimRun, SimSystem};
 use units::{Bytes, Nanos, Pages};
-use workload::system::{System, TaskSpec};
+use workload::system::{Advice, System, TaskSpec};
 use workload::{Errno, Outcome, Workload, WorkloadError};
 
 /// Of which some 3700 are free once the kernel runs.
@@ -226,4 +226,56 @@ fn unlocked_memory_is_on_the_lists_again() {
         Ok(Outcome::default())
     });
     assert_eq!(result.oom_kills, []);
+}
+
+/// What a task has swapped out would have to come back, or to go with it: it counts as what it has in memory does.
+#[test]
+fn the_victim_is_who_holds_most_in_memory_and_in_swap_together_and_the_report_tells_both() {
+    let workload = Program::Workload(Workload::new("hot-and-stream", []).expect("the defaults"));
+    let kernel = mm::Version::parse("linux-6.1").expect("a preset");
+    let hardware = Hardware::with_cpus(2).with_device(DeviceModel::NVME);
+    let spec = SimRun {
+        time_limit: Nanos::from_secs(60),
+        swap: "disk:4M".parse().expect("an area"),
+        ..SimRun::new(workload, kernel, hardware, MemoryLayout::flat(Pages(MACHINE_PAGES), 2))
+    };
+    let story = |sys: SimSystem| async move {
+        sys.set_oom_score_adj(-1000).await?;
+        let swapped = |sys: SimSystem| async move {
+            let memory = sys.map_anonymous(Bytes(900 * 4096)).await?;
+            sys.touch(&memory, 0, 900).await?;
+            sys.advise(&memory, Advice::PageOut).await?;
+            sys.sleep(Nanos::from_secs(5)).await;
+            Ok::<(), WorkloadError>(())
+        };
+        let swapped = sys.spawn(TaskSpec::named("swapped"), swapped).await?;
+        let locked = sys.spawn(TaskSpec::named("locked"), |sys| hold(sys, 0, 600, true)).await?;
+        sys.sleep(Nanos::from_millis(500)).await;
+        let eater = sys.spawn(TaskSpec::named("eater"), |sys| hold(sys, -1000, 3500, true)).await?;
+        let killed = [sys.join(swapped).await.is_err(), sys.join(locked).await.is_err()];
+        let _ = sys.join(eater).await;
+        assert_eq!(killed, [true, true], "no life is enough");
+        Ok(Outcome::default())
+    };
+    let result = verify(&spec, Checks::Spread(100), story).expect("the story ends").0;
+    let victims: Vec<&str> = result.oom_kills.iter().map(|kill| &*kill.task).collect();
+    assert_eq!(victims[..2], ["swapped", "locked"], "600 pages in memory are fewer than 900 in swap");
+    let first = &result.oom_kills[0];
+    let row = |name: &str| {
+        let line = first.memory.iter().find(|line| line.starts_with('[') && line.ends_with(name));
+        let columns =
+            line.expect("each task has a line").rsplit_once(']').expect("it begins with its number").1;
+        let numbers = columns.split_whitespace().take(6).map(|number| number.parse().expect("a number"));
+        let [_, _, total_vm, rss, _, swapents] = numbers.collect::<Vec<u64>>()[..] else {
+            panic!("six numbers: {columns}")
+        };
+        [total_vm, rss, swapents]
+    };
+    let [total_vm, rss, swapents] = row("swapped");
+    assert!(
+        swapents >= 890 && rss + swapents <= total_vm,
+        "{rss} of {total_vm} in memory, {swapents} in swap"
+    );
+    assert!(row("locked")[1] >= 600 && row("locked")[2] < 100, "{:?}", row("locked"));
+    assert!(first.memory.iter().any(|line| line.starts_with("Total swap = 4092kB")), "{:#?}", first.memory);
 }

@@ -22,6 +22,18 @@ impl Who {
     /// As reclaim walks their groups: in the order in which they are made.
     pub(super) const IN_ORDER_OF_GROUPS: [Self; 3] = [Self::Hot, Self::Cold, Self::Stream];
 
+    /// Their groups in that order, see [`Who::letter`].
+    pub(super) const LETTERS: [&'static str; 3] = ["A", "C", "B"];
+
+    /// What its group is called.
+    pub(super) const fn letter(self) -> &'static str {
+        match self {
+            Self::Hot => "A",
+            Self::Cold => "C",
+            Self::Stream => "B",
+        }
+    }
+
     /// What its task is called.
     pub(super) const fn name(self) -> &'static str {
         match self {
@@ -157,6 +169,11 @@ impl Plan {
         ];
         script.extend(self.asking_twice());
         script
+    }
+
+    /// Whether it asks for room.
+    pub(super) fn asks(&self) -> bool {
+        self.steps != "loop"
     }
 
     fn reclaiming(&self) -> Vec<Step> {

@@ -226,7 +226,7 @@ impl ScenarioProblem {
                 _ => "give it more CPUs or fewer nodes: `--vm-cpus 4 --vm-nodes 2`".to_owned(),
             }),
             Self::Swap { .. } => {
-                Some("write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`".to_owned())
+                Some("write it as `zram:256M`, `disk:1G`, both with a comma between, `disk:1G,zram:256M,prio=100`, `zswap:20%+disk:1G`, or `none`".to_owned())
             }
             Self::Schema(_) => Some("use the version of this program that wrote the file".to_owned()),
             Self::NotToml(_) => {

@@ -66,7 +66,7 @@ pub(super) fn read(
             _ => Ok(vocabulary.machine(text)?),
         })?,
         mem: file.optional("mem", parse_mem)?,
-        swap: file.optional("swap", |text| text.parse::<Swap>())?,
+        swap: file.optional_list("swap", |text| text.parse::<Swap>())?,
         sysctls: file.sysctls(vocabulary)?,
         seed: file.optional("seed", parse_seed)?.unwrap_or(SEED_DEFAULT),
         interval: file.optional("interval", |text| parse_interval("interval", text))?,
@@ -152,6 +152,26 @@ impl<'t> File<'t> {
     ) -> Result<Option<T>, ScenarioError> {
         let Some(entry) = self.entry(key) else { return Ok(None) };
         let text = self.scalar(&entry)?;
+        parse(&text).map(Some).map_err(|problem| self.fail(entry.value_at, problem))
+    }
+
+    /// The same of a value that may also be a list of texts, which are put together with commas between them.
+    fn optional_list<T>(
+        &self,
+        key: &'static str,
+        parse: impl FnOnce(&str) -> Result<T, ScenarioProblem>,
+    ) -> Result<Option<T>, ScenarioError> {
+        let Some(entry) = self.entry(key) else { return Ok(None) };
+        let DeValue::Array(list) = entry.value else { return self.optional(key, parse) };
+        let texts = list.iter().map(|item| match item.get_ref() {
+            DeValue::String(text) => Ok(text.clone().into_owned()),
+            value => {
+                let item =
+                    Entry { name: key.to_owned(), key_at: entry.key_at, value_at: item.span().start, value };
+                Err(self.wrong_kind(&item, "a text"))
+            }
+        });
+        let text = texts.collect::<Result<Vec<_>, _>>()?.join(",");
         parse(&text).map(Some).map_err(|problem| self.fail(entry.value_at, problem))
     }
 

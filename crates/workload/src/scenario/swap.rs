@@ -1,7 +1,11 @@
 //! What a machine can swap to: a list such as `zram:256M,disk:1G`, in the order of `swapon`; in front of it perhaps
 //! `zswap+` or `zswap:20%+`, with what its pool may take of memory: `zswap:20%+disk:1G`.
 //!
-//! Left out: priorities other than that order, swap files. Whether the machine has room for it is checked where
+//! The first area is filled first, unless some have priorities: `disk:1G,zram:256M,prio=100`, as `swapon -p 100` would
+//! give it. The higher is filled first, before all without one; areas of equal priority take turns. In a scenario
+//! file it can be a list, too: `swap = ["disk:1G", "zram:256M,prio=100"]`.
+//!
+//! Left out: swap files. Whether the machine has room for it is checked where
 //! machines are built.
 
 use std::fmt;
@@ -19,6 +23,10 @@ pub const SWAP_MAX: Bytes = Bytes(128 << 30);
 const AREAS_MAX: usize = 8;
 /// What nothing is called.
 const NONE: &str = "none";
+/// What stands before the priority of the area before it.
+const PRIORITY: &str = "prio=";
+/// The highest priority that `swapon` takes.
+pub const PRIORITY_MAX: i16 = 32767;
 /// What stands between zswap and the areas.
 const IN_FRONT: char = '+';
 
@@ -50,6 +58,8 @@ pub struct SwapArea {
     pub device: SwapDevice,
     /// Its size with its header, in whole pages.
     pub size: Bytes,
+    /// The higher is filled first; none: below all that were switched on before it.
+    pub priority: Option<i16>,
 }
 
 impl SwapArea {
@@ -61,7 +71,11 @@ impl SwapArea {
 
 impl fmt::Display for SwapArea {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.device.name(), self.size)
+        write!(f, "{}:{}", self.device.name(), self.size)?;
+        match self.priority {
+            Some(priority) => write!(f, ",{PRIORITY}{priority}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -101,7 +115,7 @@ impl FromStr for Zswap {
 /// All areas of a machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Swap {
-    /// In the order in which they are switched on: the first one is filled first.
+    /// In the order in which they are switched on: the first one is filled first, unless some have priorities.
     pub areas: Vec<SwapArea>,
     /// What stands in front of them.
     pub zswap: Option<Zswap>,
@@ -164,8 +178,23 @@ impl FromStr for SwapArea {
         if size.get() % PAGE_SIZE != 0 {
             return Err(wrong(text, "an area has whole pages of 4k".to_owned()));
         }
-        Ok(Self { device, size })
+        Ok(Self { device, size, priority: None })
     }
+}
+
+/// Gives the area before it the priority that `part` says.
+fn set_priority(area: Option<&mut SwapArea>, part: &str, number: &str) -> Result<(), ScenarioProblem> {
+    let priority: i16 = number
+        .parse()
+        .ok()
+        .filter(|number| (0..=PRIORITY_MAX).contains(number))
+        .ok_or_else(|| wrong(part, format!("a priority is a whole number from 0 to {PRIORITY_MAX}")))?;
+    let area = area.ok_or_else(|| wrong(part, "a priority stands behind its area".to_owned()))?;
+    if area.priority.is_some() {
+        return Err(wrong(part, format!("`{area}` has a priority already")));
+    }
+    area.priority = Some(priority);
+    Ok(())
 }
 
 impl FromStr for Swap {
@@ -180,12 +209,18 @@ impl FromStr for Swap {
             None => (None, text),
         };
         let mut areas: Vec<SwapArea> = Vec::new();
-        for part in text.split(',') {
-            let area: SwapArea = part.trim().parse()?;
-            if areas.contains(&area) {
-                return Err(wrong(text, format!("`{area}` is there twice: make one area as large as both")));
+        for part in text.split(',').map(str::trim) {
+            match part.strip_prefix(PRIORITY) {
+                Some(number) => set_priority(areas.last_mut(), part, number)?,
+                None => areas.push(part.parse()?),
             }
-            areas.push(area);
+        }
+        let is_again =
+            |(place, area): &(usize, &SwapArea)| area.priority.is_none() && areas[..*place].contains(area);
+        if let Some((_, area)) = areas.iter().enumerate().find(is_again) {
+            let why =
+                format!("`{area}` is there twice: make one area as large as both, or give them priorities");
+            return Err(wrong(text, why));
         }
         if areas.len() > AREAS_MAX {
             return Err(wrong(text, format!("a machine has at most {AREAS_MAX} areas")));
@@ -216,7 +251,13 @@ mod tests {
 
     #[test]
     fn areas_are_read_as_they_are_written() {
-        let zswap = ["zswap+disk:1G", "zswap:20%+disk:1G", "zswap:100%+zram:1M,disk:1G"];
+        let zswap = [
+            "zswap+disk:1G",
+            "zswap:20%+disk:1G",
+            "zswap:100%+zram:1M,disk:1G",
+            "disk:1G,zram:256M,prio=100",
+            "disk:1G,prio=5,disk:1G,prio=5,zram:1M",
+        ];
         for text in
             ["zram:256M", "disk:1G", "zram:256M,disk:1G", "none", "zram:1M,zram:2M"].iter().chain(&zswap)
         {
@@ -247,26 +288,31 @@ mod tests {
             "zswap:20+disk:1G",
             "zram:1G+disk:1G",
             "zswap+none",
+            "prio=5",
+            "zram:1M,prio=-1",
+            "zram:1M,prio=32768",
+            "zram:1M,prio=5,prio=6",
+            "zram:1M,prio",
         ];
         let told = wrong.map(|text| {
             let problem = text.parse::<Swap>().unwrap_err();
             format!("{problem}; {}", problem.hint().unwrap())
         });
         insta::assert_snapshot!(told.join("\n"), @"
-        swap cannot be `tape:1G`: there is no swap on `tape`; there is on `disk` and on `zram`; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
-        swap cannot be `zram`: it has no size; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
-        swap cannot be `disk:0`: an area has 1M to 128G; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
-        swap cannot be `disk:-1G`: `-1G` is negative; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
-        swap cannot be `zram:4097k`: an area has whole pages of 4k; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
-        swap cannot be `zram:6000001`: an area has whole pages of 4k; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
-        swap cannot be `disk:2T`: an area has 1M to 128G; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
-        swap cannot be `disk:1G,disk:1G`: `disk:1G` is there twice: make one area as large as both; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
-        swap cannot be ``: there is no swap on ``; there is on `disk` and on `zram`; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
-        swap cannot be `zswap:20%`: zswap stands in front of an area, as in `zswap:20%+disk:1G`; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
-        swap cannot be `zswap:0%`: its pool has 1% to 100% of memory; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
-        swap cannot be `zswap:20`: its pool has 1% to 100% of memory; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
-        swap cannot be `zram:1G`: only `zswap` stands before a `+`; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
-        swap cannot be `none`: there is no swap on `none`; there is on `disk` and on `zram`; write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `tape:1G`: there is no swap on `tape`; there is on `disk` and on `zram`; write it as `zram:256M`, `disk:1G`, both with a comma between, `disk:1G,zram:256M,prio=100`, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `zram`: it has no size; write it as `zram:256M`, `disk:1G`, both with a comma between, `disk:1G,zram:256M,prio=100`, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `disk:0`: an area has 1M to 128G; write it as `zram:256M`, `disk:1G`, both with a comma between, `disk:1G,zram:256M,prio=100`, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `disk:-1G`: `-1G` is negative; write it as `zram:256M`, `disk:1G`, both with a comma between, `disk:1G,zram:256M,prio=100`, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `zram:4097k`: an area has whole pages of 4k; write it as `zram:256M`, `disk:1G`, both with a comma between, `disk:1G,zram:256M,prio=100`, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `zram:6000001`: an area has whole pages of 4k; write it as `zram:256M`, `disk:1G`, both with a comma between, `disk:1G,zram:256M,prio=100`, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `disk:2T`: an area has 1M to 128G; write it as `zram:256M`, `disk:1G`, both with a comma between, `disk:1G,zram:256M,prio=100`, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `disk:1G,disk:1G`: `disk:1G` is there twice: make one area as large as both; write it as `zram:256M`, `disk:1G`, both with a comma between, `disk:1G,zram:256M,prio=100`, `zswap:20%+disk:1G`, or `none`
+        swap cannot be ``: there is no swap on ``; there is on `disk` and on `zram`; write it as `zram:256M`, `disk:1G`, both with a comma between, `disk:1G,zram:256M,prio=100`, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `zswap:20%`: zswap stands in front of an area, as in `zswap:20%+disk:1G`; write it as `zram:256M`, `disk:1G`, both with a comma between, `disk:1G,zram:256M,prio=100`, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `zswap:0%`: its pool has 1% to 100% of memory; write it as `zram:256M`, `disk:1G`, both with a comma between, `disk:1G,zram:256M,prio=100`, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `zswap:20`: its pool has 1% to 100% of memory; write it as `zram:256M`, `disk:1G`, both with a comma between, `disk:1G,zram:256M,prio=100`, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `zram:1G`: only `zswap` stands before a `+`; write it as `zram:256M`, `disk:1G`, both with a comma between, `disk:1G,zram:256M,prio=100`, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `none`: there is no swap on `none`; there is on `disk` and on `zram`; write it as `zram:256M`, `disk:1G`, both with a comma between, `disk:1G,zram:256M,prio=100`, `zswap:20%+disk:1G`, or `none`
         ");
         let host = check_swap("--swap", &"zram:1M".parse().unwrap(), &Backend::Host).unwrap_err();
         assert_eq!(host.to_string(), "`--swap` cannot be `zram:1M`: this host swaps to what it swaps to");

@@ -13,6 +13,7 @@ use units::{Bytes, Seed};
 const WORDS: Vocabulary = Vocabulary {
     kernels: &["linux-5.3", "linux-6.12"],
     features: &["root-aging", "watermark-boost"],
+    unmodelled: &[],
     machines: &["desktop", "server"],
     sysctls: &["vm.min_free_kbytes", "vm.swappiness", "vm.lowmem_reserve_ratio"],
 };

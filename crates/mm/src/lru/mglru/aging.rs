@@ -21,7 +21,7 @@ use crate::base::layout::ZoneKind;
 use crate::core::Core;
 use crate::lru::lists::{Lru, LruList};
 use crate::lru::mglru::access;
-use crate::lru::mglru::state::{Gens, Kind, MAX_GENS, MIN_GENS, slot};
+use crate::lru::mglru::state::{Evictable, Gens, Kind, MAX_GENS, MIN_GENS, slot};
 use crate::version::rules::GenAccess;
 
 /// Where a page goes that eviction does not take.
@@ -39,23 +39,21 @@ pub enum Sorted {
 
 impl Gens {
     /// The oldest generation that can be evicted from.
-    pub fn oldest_evictable(&self, can_swap: bool) -> u64 {
-        let file = self.min_seq(Kind::File);
-        if can_swap { file.min(self.min_seq(Kind::Anon)) } else { file }
+    pub fn oldest_evictable(&self, types: Evictable) -> u64 {
+        types.kinds().map(|kind| self.min_seq(kind)).min().expect("some type can be evicted")
     }
 
     /// Whether a new generation is due before eviction goes on (MGLRU 4.1): there are but two left, or three
     /// of which the youngest has too many pages, or the oldest too few. `first`: it is the first priority, at
     /// which since 6.14 three are enough.
-    pub fn needs_aging(&self, can_swap: bool, first: bool) -> bool {
-        let oldest = self.oldest_evictable(can_swap);
+    pub fn needs_aging(&self, types: Evictable, first: bool) -> bool {
+        let oldest = self.oldest_evictable(types);
         match (oldest + MIN_GENS).cmp(&self.max_seq) {
             Ordering::Greater => true,
             Ordering::Less => false,
             Ordering::Equal if self.access == GenAccess::Accesses => !first,
             Ordering::Equal => {
-                let sum =
-                    |of: &dyn Fn(Kind) -> u64| of(Kind::File) + if can_swap { of(Kind::Anon) } else { 0 };
+                let sum = |of: &dyn Fn(Kind) -> u64| types.kinds().map(of).sum::<u64>();
                 let total = sum(&|kind| self.total(kind));
                 let young = sum(&|kind| self.pages_of(kind, self.max_seq));
                 let old = sum(&|kind| self.pages_of(kind, self.max_seq - MIN_GENS));
@@ -86,11 +84,11 @@ impl Lru {
         &mut self,
         core: &mut Core<T>,
         at: (MemcgId, NodeId),
-        can_swap: bool,
+        types: Evictable,
         now: Nanos,
         young_files: Vec<Pfn>,
     ) {
-        if can_swap {
+        if types.has(Kind::Anon) {
             self.walk_page_tables(core, at);
         }
         for pfn in young_files {
@@ -98,7 +96,7 @@ impl Lru {
         }
         for kind in Kind::ALL {
             if self.gens_mut(at).generations(kind) == MAX_GENS {
-                self.end_oldest(core, at, kind, can_swap || kind == Kind::File);
+                self.end_oldest(core, at, kind, types.has(kind));
             }
         }
         let (leaves, joins) = self.gens_mut(at).begin_generation(now);
@@ -159,7 +157,8 @@ impl Lru {
     }
 
     /// The pages of the oldest generation of a type go to the tail of the next one, the oldest of them first, so
-    /// that their order is reversed. `moves`: without swap only the number of anonymous ones goes on.
+    /// that their order is reversed. `moves`: of a type that
+    /// cannot be evicted only the number goes on.
     fn end_oldest<T: Trace>(&mut self, core: &mut Core<T>, at: (MemcgId, NodeId), kind: Kind, moves: bool) {
         for zone in ZoneKind::ALL {
             while moves && let Some(pfn) = self.gens_mut(at).oldest(kind, zone) {
@@ -197,17 +196,15 @@ impl Lru {
 
     /// Ends oldest generations without pages, of each type that may be evicted (`try_to_inc_min_seq`). Returns
     /// whether there was one.
-    pub(crate) fn advance(&mut self, at: (MemcgId, NodeId), can_swap: bool) -> bool {
+    pub(crate) fn advance(&mut self, at: (MemcgId, NodeId), types: Evictable) -> bool {
         let gens = self.gens_mut(at);
         let before = gens.min_seq;
-        for kind in Kind::ALL {
-            if kind == Kind::File || can_swap {
-                while gens.min_seq(kind) + MIN_GENS <= gens.max_seq && gens.is_oldest_empty(kind) {
-                    gens.min_seq[kind as usize] += 1;
-                }
+        for kind in types.kinds() {
+            while gens.min_seq(kind) + MIN_GENS <= gens.max_seq && gens.is_oldest_empty(kind) {
+                gens.min_seq[kind as usize] += 1;
             }
         }
-        if can_swap && gens.access == GenAccess::Reads {
+        if types == Evictable::Both && gens.access == GenAccess::Reads {
             // Pages of files do not get ahead of anonymous ones, nor those behind them.
             let [anon, file] = gens.min_seq;
             let anon = anon.min(file);

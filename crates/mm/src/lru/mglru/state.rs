@@ -57,6 +57,32 @@ impl Kind {
     }
 }
 
+/// Which types of pages may be evicted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Evictable {
+    /// Pages of files: there is no swap to be had, or none is wanted.
+    Files,
+    /// Both types.
+    Both,
+    /// Anonymous memory: somebody asked for that alone (`swappiness=max`).
+    Anon,
+}
+
+impl Evictable {
+    /// Whether `kind` is among them.
+    pub const fn has(self, kind: Kind) -> bool {
+        match (self, kind) {
+            (Self::Both, _) | (Self::Files, Kind::File) | (Self::Anon, Kind::Anon) => true,
+            (Self::Files, Kind::Anon) | (Self::Anon, Kind::File) => false,
+        }
+    }
+
+    /// All of them.
+    pub fn kinds(self) -> impl Iterator<Item = Kind> {
+        Kind::ALL.into_iter().filter(move |&kind| self.has(kind))
+    }
+}
+
 /// What a tier of a type came to: pages evicted and refaulted, and averages of earlier generations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Tier {

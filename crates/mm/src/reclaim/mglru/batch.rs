@@ -21,7 +21,7 @@ use crate::core::Core;
 use crate::lru::lists::{Lru, LruList};
 use crate::lru::mglru::access;
 use crate::lru::mglru::aging::Sorted;
-use crate::lru::mglru::state::{Gens, Kind, MIN_GENS};
+use crate::lru::mglru::state::{Evictable, Gens, Kind, MIN_GENS};
 use crate::pages::anon::AnonMaps;
 use crate::pages::cache::PageCache;
 use crate::reclaim::mglru::choice::{self, BATCH};
@@ -75,7 +75,7 @@ impl Reclaim {
         let batch = if once { wanted.min(BATCH) } else { BATCH };
         let gens = lru.lruvec(at.0, at.1).gens().expect("a kernel with generations");
         let (mut scanned, mut all) = (0, ChunkReport::default());
-        for (kind, limit) in choice::types(gens, swappiness, free_to_differ).into_iter().flatten() {
+        for (kind, limit) in choice::tries(gens, swappiness, free_to_differ).into_iter().flatten() {
             let looked = self.look(core, lru, at, kind, limit, batch, sc);
             let mut report = ChunkReport::default();
             self.count_looked(core, at, kind, looked, sc, &mut report);
@@ -87,10 +87,15 @@ impl Reclaim {
                 break;
             }
         }
-        let can_swap = swappiness > 0;
-        scanned += u64::from(lru.advance(at, can_swap));
+        let types = choice::types_at(swappiness);
+        scanned += u64::from(lru.advance(at, types));
         let gens = lru.lruvec(at.0, at.1).gens().expect("a kernel with generations");
-        let left = gens.generations(if can_swap && !free_to_differ { Kind::Anon } else { Kind::File });
+        let counts = match types {
+            Evictable::Both if !free_to_differ => Kind::Anon,
+            Evictable::Both | Evictable::Files => Kind::File,
+            Evictable::Anon => Kind::Anon,
+        };
+        let left = gens.generations(counts);
         let delta = if left == MIN_GENS { 0 } else { scanned };
         Batch { delta, report: all }
     }

@@ -10,9 +10,10 @@ use crate::base::ids::MemcgId;
 use crate::base::sysctl::Sysctl;
 use crate::core::Core;
 use crate::lru::lists::Lru;
-use crate::lru::mglru::state::{Gens, Kind, MIN_GENS};
+use crate::lru::mglru::state::{Evictable, Gens, Kind, MIN_GENS};
 use crate::reclaim::pass::{protection_from_scan, quota_of};
 use crate::reclaim::run::{DEF_PRIORITY, Reclaimer, ScanControl};
+use crate::reclaim::scan_balance::ANON_ONLY;
 use crate::version::rules::{GenQuota, GenWalk};
 
 /// Pages that a batch isolates (`MIN_LRU_BATCH`), and slots of swap below which a cgroup counts as having none.
@@ -39,14 +40,23 @@ pub(super) fn swappiness<T: Trace>(core: &Core<T>, memcg: MemcgId, sc: &ScanCont
     sc.swappiness.unwrap_or_else(|| core.alloc.sysctls().get(Sysctl::Swappiness))
 }
 
-/// Whether both types can be evicted.
-pub(super) fn can_swap<T: Trace>(core: &Core<T>, memcg: MemcgId, sc: &ScanControl) -> bool {
-    swappiness(core, memcg, sc) > 0
+/// The types that can be evicted at this swappiness.
+pub(super) const fn types_at(swappiness: u64) -> Evictable {
+    match swappiness {
+        0 => Evictable::Files,
+        ANON_ONLY => Evictable::Anon,
+        _ => Evictable::Both,
+    }
+}
+
+/// The types that can be evicted from a cgroup.
+pub(super) fn types_of<T: Trace>(core: &Core<T>, memcg: MemcgId, sc: &ScanControl) -> Evictable {
+    types_at(swappiness(core, memcg, sc))
 }
 
 /// Pages of the types that can be evicted.
-pub(super) fn evictable(gens: &Gens, can_swap: bool) -> u64 {
-    gens.total(Kind::File) + if can_swap { gens.total(Kind::Anon) } else { 0 }
+pub(super) fn evictable(gens: &Gens, types: Evictable) -> u64 {
+    types.kinds().map(|kind| gens.total(kind)).sum()
 }
 
 /// Whether a cgroup has enough for a pass at this priority.
@@ -57,7 +67,7 @@ pub(super) fn is_sizable<T: Trace>(
     sc: &ScanControl,
 ) -> bool {
     let gens = lru.lruvec(memcg, node).gens().expect("a kernel with generations");
-    (evictable(gens, can_swap(core, memcg, sc)) >> sc.priority) > 0
+    (evictable(gens, types_of(core, memcg, sc)) >> sc.priority) > 0
 }
 
 /// What a visit may do now (`get_nr_to_scan`). It is asked before each batch where quotas are reckoned anew.
@@ -68,10 +78,10 @@ pub(super) fn quota<T: Trace>(
     sc: &mut ScanControl,
 ) -> Quota {
     let gens = lru.lruvec(memcg, node).gens().expect("a kernel with generations");
-    let (can_swap, first) = (can_swap(core, memcg, sc), sc.priority == DEF_PRIORITY);
-    let total = evictable(gens, can_swap);
+    let (types, first) = (types_of(core, memcg, sc), sc.priority == DEF_PRIORITY);
+    let total = evictable(gens, types);
     let (online, rules) = (core.cgroups[memcg].online, core.rules());
-    let due = gens.needs_aging(can_swap, first);
+    let due = gens.needs_aging(types, first);
     if rules.gen_quota == GenQuota::Once {
         let protection = protection_from_scan(core, memcg, sc);
         let pages = if online { quota_of(core, memcg, total, protection, sc.priority) } else { total };
@@ -82,7 +92,7 @@ pub(super) fn quota<T: Trace>(
             (true, false) => Quota::AgeThen(pages),
         };
     }
-    let has_old = gens.oldest_evictable(can_swap) + MIN_GENS <= gens.max_seq();
+    let has_old = gens.oldest_evictable(types) + MIN_GENS <= gens.max_seq();
     let pages = if !online { total } else { total >> sc.priority };
     let at_hand = if has_old { pages } else { 0 };
     match (rules.gen_walk, sc.reclaimer) {
@@ -94,11 +104,12 @@ pub(super) fn quota<T: Trace>(
     }
 }
 
-/// Which types to try, in order, each with the highest tier that is evicted.
-pub(super) fn types(gens: &Gens, swappiness: u64, once: bool) -> [Option<(Kind, usize)>; 2] {
+/// Which types to try at this swappiness, in order, each with the highest tier that is evicted.
+pub(super) fn tries(gens: &Gens, swappiness: u64, once: bool) -> [Option<(Kind, usize)>; 2] {
     let of = |kind| (kind, gens.tier_limit(kind));
     let first = match swappiness {
         0 => return [Some(of(Kind::File)), None],
+        ANON_ONLY => return [Some(of(Kind::Anon)), None],
         // Up to 6.13 anonymous generations do not fall behind.
         _ if !once && gens.min_seq(Kind::Anon) < gens.min_seq(Kind::File) => of(Kind::Anon),
         1 => of(Kind::File),

@@ -10,6 +10,7 @@ use crate::base::ids::MemcgId;
 use crate::cgroup::walk::Walk;
 use crate::core::Core;
 use crate::lru::lists::{Lru, LruList};
+use crate::lru::mglru::state::Kind;
 use crate::pages::cache::PageCache;
 use crate::reclaim::mglru::choice::{self, BATCH};
 use crate::reclaim::mglru::memcg_lru::{BINS, MemcgLru, Rotate};
@@ -211,12 +212,12 @@ fn make_new_generations<T: Trace>(
         if memcg != MemcgId::ROOT && group.memory.usage <= group.effective_min {
             continue;
         }
-        let can_swap = choice::can_swap(core, memcg, sc);
+        let types = choice::types_of(core, memcg, sc);
         let gens = lru.lruvec(memcg, node).gens().expect("a kernel with generations");
-        let due = gens.needs_aging(can_swap, sc.priority == DEF_PRIORITY);
+        let due = gens.needs_aging(types, sc.priority == DEF_PRIORITY);
         if due && !is_young(core, lru, (memcg, node), sc.gens.now) {
             let young = cache.young_of(core, (memcg, node));
-            lru.age(core, (memcg, node), can_swap, sc.gens.now, young);
+            lru.age(core, (memcg, node), types, sc.gens.now, young);
         }
     }
 }
@@ -228,7 +229,7 @@ fn set_priority<T: Trace>(core: &Core<T>, lru: &Lru, node: NodeId, sc: &mut Scan
         return;
     }
     let mut pages = lru.node_pages(LruList::InactiveFile, node);
-    if choice::can_swap(core, MemcgId::ROOT, sc) {
+    if choice::types_of(core, MemcgId::ROOT, sc).has(Kind::Anon) {
         pages += lru.node_pages(LruList::InactiveAnon, node);
     }
     let bits = |number: u64| u64::BITS - number.leading_zeros();

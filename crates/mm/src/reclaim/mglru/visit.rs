@@ -18,6 +18,7 @@ use crate::base::event::Trace;
 use crate::base::ids::MemcgId;
 use crate::core::Core;
 use crate::lru::lists::Lru;
+use crate::lru::mglru::state::Evictable;
 use crate::pages::anon::AnonMaps;
 use crate::pages::cache::PageCache;
 use crate::reclaim::mglru::choice::{self, BATCH, Quota};
@@ -132,9 +133,9 @@ impl Reclaim {
         sc: &mut ScanControl,
     ) -> Option<u64> {
         let at = visit.at();
-        let can_swap = choice::can_swap(core, visit.memcg, sc);
+        let types = choice::types_of(core, visit.memcg, sc);
         let quota = choice::quota(core, lru, at, sc);
-        visit.needs_aging |= quota != Quota::Leave && is_due(lru, at, can_swap, sc);
+        visit.needs_aging |= quota != Quota::Leave && is_due(lru, at, types, sc);
         let pages = match quota {
             Quota::Leave => {
                 visit.needs_aging = true;
@@ -142,13 +143,13 @@ impl Reclaim {
             }
             Quota::AgeAndLeave => {
                 let young = cache.young_of(core, at);
-                lru.age(core, at, can_swap, sc.gens.now, young);
+                lru.age(core, at, types, sc.gens.now, young);
                 sc.gens.outcome = Outcome::Aged;
                 return None;
             }
             Quota::AgeThen(pages) => {
                 let young = cache.young_of(core, at);
-                lru.age(core, at, can_swap, sc.gens.now, young);
+                lru.age(core, at, types, sc.gens.now, young);
                 sc.gens.outcome = Outcome::Aged;
                 pages
             }
@@ -162,9 +163,9 @@ impl Reclaim {
     }
 }
 
-fn is_due(lru: &Lru, (memcg, node): (MemcgId, NodeId), can_swap: bool, sc: &ScanControl) -> bool {
+fn is_due(lru: &Lru, (memcg, node): (MemcgId, NodeId), types: Evictable, sc: &ScanControl) -> bool {
     let gens = lru.lruvec(memcg, node).gens().expect("a kernel with generations");
-    gens.needs_aging(can_swap, sc.priority == DEF_PRIORITY)
+    gens.needs_aging(types, sc.priority == DEF_PRIORITY)
 }
 
 /// A visit is over. Up to 6.2 one that freed a batch of a cgroup with generations enough spares kswapd to make new

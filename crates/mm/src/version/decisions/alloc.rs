@@ -253,4 +253,12 @@ decisions! {
         /// The nearest whose kswapd sleeps; if none of those has a page, the nearest (6.18).
         SparesKswapd,
     }
+
+    /// Whether pageblocks can be kept whole by `vm.defrag_mode` (MECHANISMS-510-72 1.7).
+    DefragMode = "vm.defrag_mode" {
+        /// There is no such setting.
+        None,
+        /// There is (6.15).
+        Sysctl,
+    }
 }

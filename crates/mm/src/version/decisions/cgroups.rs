@@ -21,6 +21,15 @@ decisions! {
         Target,
     }
 
+    /// Which activations age a cgroup and all above it, where lists are balanced at the root: each takes a page off
+    /// the inactive list, as an eviction does (MECHANISMS 7.2).
+    ActivationAge = "which activations age the lists" {
+        /// Those by an access or a refault (up to 5.7).
+        Accesses,
+        /// Those by a scan of the inactive list, too: pages that page tables refer to, or that are dirty (5.8).
+        Scans,
+    }
+
     /// How far a reclaimer walks the cgroup tree (MECHANISMS 6.7, MECHANISMS-6X 4.2).
     MemcgWalk = "the walk over the cgroup tree" {
         /// Through the whole tree at every priority (5.5 to 6.11).

@@ -204,7 +204,7 @@ decisions! {
         OfEviction,
     }
 
-    /// Whether memory can be reclaimed by a write to `memory.reclaim` (SWAP 6.4).
+    /// Whether memory can be reclaimed by a write to `memory.reclaim` (SWAP 6.4; MECHANISMS-510-72 10).
     ProactiveReclaim = "memory.reclaim" {
         /// There is no such file.
         None,
@@ -212,6 +212,25 @@ decisions! {
         Whole,
         /// A quarter of it is, and `swappiness=` sets the balance of anonymous and file pages (6.11).
         Quarters,
+        /// The same, and `swappiness=max` takes anonymous pages alone (6.16).
+        QuartersOrAnon,
+    }
+
+    /// Under which names reclaim that somebody asked for is counted (MECHANISMS-510-72 3.6).
+    ProactiveCounts = "what proactive reclaim counts as" {
+        /// As that of a charge at a limit.
+        Direct,
+        /// By itself: `pgscan_proactive`, `pgsteal_proactive` (6.15).
+        Proactive,
+    }
+
+    /// Whether memory of a node can be reclaimed by a write to `/sys/devices/system/node/nodeN/reclaim`
+    /// (MECHANISMS-510-72 12).
+    NodeReclaim = "reclaim of a node" {
+        /// There is no such file.
+        None,
+        /// There is (6.17).
+        File,
     }
 
     /// Which lists the pages of a cgroup are on (MGLRU).

@@ -35,6 +35,15 @@ decisions! {
         Lists,
     }
 
+    /// How long an area is filled before another one of the same priority has its turn (SWAP 3.1; MECHANISMS-510-72
+    /// 10).
+    SwapTurns = "turns of swap areas of equal priority" {
+        /// For what is fetched at once: 64 slots where CPUs keep some, else one (up to 6.13).
+        PerCall,
+        /// For a cluster of 512 slots (6.14).
+        PerCluster,
+    }
+
     /// What becomes of swapped-out pages of zeroes (SWAP 4.2).
     ZeroPages = "swapped-out pages of zeroes" {
         /// They are written.
@@ -73,6 +82,14 @@ decisions! {
         Unknown,
         /// There is (5.4).
         Heeded,
+    }
+
+    /// What becomes of tasks whose cgroup uses much swap (SWAP 3.4).
+    SwapHigh = "memory.swap.high" {
+        /// There is no such limit (up to 5.7).
+        None,
+        /// They sleep on their way to user mode, the longer the more it is above the limit (5.8).
+        Sleep,
     }
 
     /// Compressed pages in memory in front of swap areas (SWAP 4.4).

@@ -319,3 +319,26 @@ fn with_events_nothing_is_missing() {
         explain_markdown(&explained, &100.into()).contains("\n## who evicted whom, in pages\n\n| pages of |")
     );
 }
+
+/// What page tables see of memory is no event, so nobody says that it was not accessed.
+#[test]
+fn the_story_of_an_anonymous_page_that_is_swapped_out_and_comes_back_says_from_where() {
+    let mut world = World::default();
+    world.tell(1, "mm_lru_insertion", "cold").page("anon:cold/1", 7, "P").why("inactive");
+    world
+        .tell(2, "page_rotated", "hot")
+        .page("anon:cold/1", 7, "P")
+        .why("referenced by page tables")
+        .by("P", 5);
+    world.tell(5, "page_reclaimed", "hot").page("anon:cold/1", 7, "P").why("swapped out").by("P", 5);
+    world.tell(9, "page_refaulted", "cold").page("anon:cold/1", 7, "P").why("in time").value(90);
+    world
+        .tell(9, "page_swapped_in", "cold")
+        .page("anon:cold/1", 7, "P")
+        .why("read ahead from its swap device");
+    world.tell(9, "mm_lru_insertion", "cold").page("anon:cold/1", 7, "P").why("active");
+    world.tell(20, "page_reclaimed", "kswapd0").page("anon:cold/1", 7, "P").why("swapped out").by("", 3);
+    let question = Question { file: Some("anon:cold/1".to_owned()), pages: Some(7..=7) };
+    let digest = world.digest(3, question);
+    insta::assert_snapshot!(digest.stories.sections(false)[0].to_text(100), @"");
+}

@@ -20,7 +20,7 @@ use mm::swap::areas::{AreaKind, AreaSpec};
 use mm::version::rules::{Cgroups, HugePages};
 use mm::{MemcgId, Version};
 use pagetide_sim::{DeviceModel, Hardware, RunError, Sim, Simulation};
-use units::{Bytes, CpuId, Nanos, Order, Pages, Pfn, Seed};
+use units::{Bytes, CpuId, Nanos, NodeId, Order, Pages, Pfn, Seed};
 
 type Linux = Kernel<Sim, NoTrace>;
 type Play = Pin<Box<dyn Future<Output = ()>>>;
@@ -415,6 +415,9 @@ async fn swapping(linux: Linux) {
             }
             let _ = linux.cgroup_write(group, "memory.reclaim", "1M").await;
             let _ = linux.cgroup_write(group, "memory.reclaim", "512k swappiness=200").await;
+            let _ = linux.cgroup_write(group, "memory.reclaim", "256k swappiness=max").await;
+            let _ = linux.cgroup_write(group, "memory.swap.high", "960k").await;
+            let _ = linux.node_write(NodeId(0), "reclaim", "256k").await;
             let _ = linux.advise_cold(&process, mapping, 0, 64);
             let _ = linux.advise_free(&process, mapping, 64, 64);
             let _ = linux.sysctl_write("vm.swappiness", "150");

@@ -30,6 +30,7 @@ use mm::alloc::watermark::Mark;
 use mm::alloc::zone::Zone;
 use mm::base::event::NoTrace;
 use mm::base::layout::ZoneKind;
+use mm::decide::over_high;
 use mm::lru::lists::LruList;
 use pagetide_sim::{Doing, Sim, SimRun, Stall, Unfinished};
 use units::{Nanos, Order};
@@ -101,6 +102,7 @@ impl Bounds {
                 Some(LONG_WAIT)
             }
             R::DirtyThrottle => Some(LONGEST_PAUSE),
+            R::OverHigh => Some(over_high::LONGEST),
             // Until kswapd has freed some, or has failed 16 times at all its priorities.
             R::DirectReclaimThrottle => {
                 Some(Nanos(RETRIES * ((PRIORITIES * LONG_WAIT.0) + self.cpu.0) + self.device.0))

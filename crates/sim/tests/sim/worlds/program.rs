@@ -98,12 +98,15 @@ pub async fn main<S: System>(sys: S, plan: Plan, calls: Calls) -> Result<Outcome
     Ok(outcome)
 }
 
+/// `EAGAIN`: less could be reclaimed than was asked for.
+const TRY_AGAIN: Errno = Errno::Other(11);
+
 /// Any errno that Linux could return here is fine; anything else is not.
 pub fn accept<V>(answer: Result<V, SystemError>) -> Result<Option<V>, WorkloadError> {
     match answer {
         Ok(value) => Ok(Some(value)),
         Err(error) => match error.errno {
-            Errno::NoMem | Errno::Killed | Errno::Busy | Errno::NoEnt => Ok(None),
+            Errno::NoMem | Errno::Killed | Errno::Busy | Errno::NoEnt | TRY_AGAIN => Ok(None),
             Errno::Exist | Errno::NoSpc | Errno::Inval | Errno::NotSup => Ok(None),
             _ => Err(error.into()),
         },

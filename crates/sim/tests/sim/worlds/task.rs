@@ -38,6 +38,8 @@ pub struct Task<S: System> {
     calls: Calls,
     name: String,
     stream: Stream,
+    /// What it draws for what it asks of memory besides.
+    asks: Stream,
     files: Vec<Opened<S::File>>,
     mappings: Vec<(S::Mapping, u64)>,
     created: u64,
@@ -48,8 +50,9 @@ impl<S: System> Task<S> {
     pub fn new(sys: S, plan: Plan, calls: Calls, number: u64) -> Self {
         let name = format!("task{number}");
         let stream = Seed(plan.seed).stream(&name);
+        let asks = Seed(plan.seed).stream(&format!("{name} asks"));
         let (files, mappings) = (Vec::new(), Vec::new());
-        Self { sys, plan, calls, name, stream, files, mappings, created: 0, digest: number }
+        Self { sys, plan, calls, name, stream, asks, files, mappings, created: 0, digest: number }
     }
 
     pub async fn run(mut self) -> Result<u64, WorkloadError> {
@@ -70,6 +73,9 @@ impl<S: System> Task<S> {
                 25 => self.sync().await?,
                 _ => self.nap().await,
             };
+            if self.asks.chance(1, 10) {
+                self.ask().await?;
+            }
             self.digest = self.digest.rotate_left(9) ^ value ^ self.sys.now().0;
         }
         Ok(self.digest)
@@ -306,6 +312,41 @@ impl<S: System> Task<S> {
         let pages = self.sys.memory_total().0;
         let written = self.call(file, pages, self.sys.cgroup_write(group, file, &value)).await?;
         Ok(u64::from(written.is_some()))
+    }
+
+    /// Limits of swap, memory that shall be reclaimed, of a cgroup or of a node, and whole pageblocks.
+    async fn ask(&mut self) -> Result<(), WorkloadError> {
+        let group = match self.plan.groups.as_slice() {
+            [] => "A",
+            groups => *pick(&mut self.asks, groups),
+        };
+        let bytes = self.asks.below(self.plan.reach.max(2));
+        let pages = self.sys.memory_total().0;
+        let limit = if self.asks.chance(1, 4) { "max".to_owned() } else { bytes.to_string() };
+        let how = *pick(&mut self.asks, &["", "", " swappiness=0", " swappiness=200", " swappiness=max"]);
+        let amount = format!("{bytes}{how}");
+        match self.asks.below(6) {
+            0 => {
+                self.call("swap.high", pages, self.sys.cgroup_write(group, "memory.swap.high", &limit))
+                    .await?
+            }
+            1 => {
+                self.call("swap.max", pages, self.sys.cgroup_write(group, "memory.swap.max", &limit)).await?
+            }
+            2 | 3 => {
+                let written = self.sys.cgroup_write(group, "memory.reclaim", &amount);
+                self.call("memory.reclaim", pages, written).await?
+            }
+            4 => {
+                let node = u8::try_from(self.asks.below(2)).expect("small");
+                self.call("node reclaim", pages, self.sys.node_write(node, "reclaim", &amount)).await?
+            }
+            _ => {
+                let value = *pick(&mut self.asks, &["0", "1"]);
+                accept(self.sys.sysctl_write("vm.defrag_mode", value).await)?
+            }
+        };
+        Ok(())
     }
 
     async fn files_come_and_go(&mut self) -> Result<u64, WorkloadError> {

@@ -133,7 +133,12 @@ fn draw_swap(seed: u64) -> Swap {
         7 | 8 => &[disk],
         _ => &[disk, zram],
     };
-    let area = |&device: &SwapDevice| SwapArea { device, size: Bytes(1 << (16 + stream.below(8))) };
+    let mut priorities = Seed(seed).stream("priorities of swap");
+    let area = |&device: &SwapDevice| SwapArea {
+        device,
+        size: Bytes(1 << (16 + stream.below(8))),
+        priority: priorities.chance(1, 2).then(|| i16::try_from(priorities.below(2)).expect("small")),
+    };
     let areas: Vec<SwapArea> = devices.iter().map(area).collect();
     let zswap = !areas.is_empty() && stream.chance(1, 3);
     let percent = u8::try_from(1 + stream.below(20)).expect("small");

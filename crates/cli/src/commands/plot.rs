@@ -1,0 +1,52 @@
+//! `--plot`: one figure of the page that `pagetide report` would make of the same runs, beside a command's tables.
+
+use std::path::Path;
+
+use lab::Recording;
+use lab::page::{check_figure, no_figure, with_page, write};
+use report::html::Page;
+
+use crate::args::{PlotArgs, Verbosity};
+use crate::printer::{Failure, Printer};
+
+/// Refuses a file that cannot be written, before runs that may take long.
+pub(super) fn check(args: &PlotArgs) -> Result<(), Failure> {
+    args.plot.as_deref().map_or(Ok(()), |path| Ok(check_figure(path)?))
+}
+
+/// Draws the figure of these runs, if one is asked for and there are runs.
+pub(super) fn draw<'a>(
+    args: &PlotArgs,
+    runs: impl IntoIterator<Item = &'a Recording>,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let mut runs = runs.into_iter().peekable();
+    match &args.plot {
+        Some(path) if runs.peek().is_some() => {
+            with_page(runs, |page| figure(page, path, args.figure.as_deref(), printer))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes the figure of this name, or the first one.
+pub(super) fn figure(
+    page: &Page<'_>,
+    path: &Path,
+    name: Option<&str>,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    check_figure(path)?;
+    match page.figure(name)? {
+        Some(figure) => told(printer, path, write(path, &figure)?),
+        None => return Err(no_figure(name, page.figures()?).into()),
+    }
+    Ok(())
+}
+
+/// Says that a file was written.
+pub(super) fn told(printer: &Printer, path: &Path, bytes: usize) {
+    if printer.verbosity() > Verbosity::Quiet {
+        printer.note(&format!("`{}`: {} KiB", path.display(), bytes.div_ceil(1024)));
+    }
+}
