@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lab::program::ProgramRequest;
+use lab::program_request::ProgramRequest;
 use lab::replay::{Outcomes, ReplayRequest, results};
 use lab::size::SizeRequest;
 use lab::{Batch, Ended, LabError, PolicySpec, Request, check_new_folder};

@@ -106,7 +106,7 @@ impl Simulation {
     #[new]
     fn new(py: Python<'_>, asked: Asked) -> PyResult<Self> {
         let (scenario, _) = Request::from(asked).resolve_telling().or_raised(py)?;
-        let label = lab::compare::label(&scenario);
+        let label = lab::label(&scenario);
         let toml = scenario.to_toml();
         let stop = Arc::new(AtomicBool::new(false));
         let (ask, questions) = channel();
