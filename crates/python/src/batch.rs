@@ -212,7 +212,12 @@ impl Sweep {
     #[getter]
     fn table(&self) -> Table {
         let mut columns: Vec<(String, ArrayRef)> = self.of_runs(self.runs.iter());
-        let kinds = [(FactKind::Metric, true), (FactKind::Run, true), (FactKind::Vmstat, true), (FactKind::Run, false)];
+        let kinds = [
+            (FactKind::Metric, true),
+            (FactKind::Run, true),
+            (FactKind::Vmstat, true),
+            (FactKind::Run, false),
+        ];
         for (kind, numbers) in kinds {
             for name in self.names(kind, numbers) {
                 if columns.iter().any(|(taken, _)| *taken == name) {
@@ -324,15 +329,20 @@ impl Sweep {
 
 /// A table with these columns, each of numbers or of texts; `None` is no cell.
 #[pyfunction]
-pub(crate) fn table_of(numbers: Vec<(String, Vec<Option<f64>>)>, texts: Vec<(String, Vec<Option<String>>)>) -> Table {
+pub(crate) fn table_of(
+    numbers: Vec<(String, Vec<Option<f64>>)>,
+    texts: Vec<(String, Vec<Option<String>>)>,
+) -> Table {
     let texts = texts.into_iter().map(|(name, cells)| (name, Arc::new(StringArray::from(cells)) as ArrayRef));
-    let numbers = numbers.into_iter().map(|(name, cells)| (name, Arc::new(Float64Array::from(cells)) as ArrayRef));
+    let numbers =
+        numbers.into_iter().map(|(name, cells)| (name, Arc::new(Float64Array::from(cells)) as ArrayRef));
     table(texts.chain(numbers).collect())
 }
 
 fn table(columns: Vec<(String, ArrayRef)>) -> Table {
     let kind = |array: &ArrayRef| -> DataType { array.data_type().clone() };
-    let fields: Vec<Field> = columns.iter().map(|(name, cells)| Field::new(name, kind(cells), true)).collect();
+    let fields: Vec<Field> =
+        columns.iter().map(|(name, cells)| Field::new(name, kind(cells), true)).collect();
     let arrays = columns.into_iter().map(|(_, cells)| cells).collect();
     let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays);
     Table::of_batch(batch.expect("the columns have a cell for each row"))

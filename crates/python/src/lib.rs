@@ -40,9 +40,9 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use super::batch::{Stop, Sweep, join_chunks, plan_sweep, read_plan, record, run_chunk, table_of};
-    #[pymodule_export]
     use super::ablation::{Ablation, ablate_features};
+    #[pymodule_export]
+    use super::batch::{Stop, Sweep, join_chunks, plan_sweep, read_plan, record, run_chunk, table_of};
     #[pymodule_export]
     use super::comparison::{Comparison, compare_folders, compare_kernels};
     #[pymodule_export]

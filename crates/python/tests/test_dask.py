@@ -23,7 +23,7 @@ RUNS = 24
 SWEEP: dict[str, Any] = {**SMALL, "kernel": ["linux-5.4", "linux-6.12"], "seeds": RUNS // 2, "chunk_runs": 2}
 
 
-class Finished(distributed.SchedulerPlugin):  # type: ignore[misc]
+class Finished(distributed.SchedulerPlugin):  # type: ignore[name-defined]
     """Counts how often each task came to its end."""
 
     name = "finished"
@@ -106,7 +106,7 @@ def test_a_client_that_is_killed_goes_on_with_what_is_missing(
     assert not again & {name.replace("-", "") for name in finished}
 
 
-class Deadly(distributed.WorkerPlugin):  # type: ignore[misc]
+class Deadly(distributed.WorkerPlugin):  # type: ignore[name-defined]
     """Workers on which one run ends the process, as one that asks for too much memory does."""
 
     name = "deadly"
@@ -128,7 +128,7 @@ class Deadly(distributed.WorkerPlugin):  # type: ignore[misc]
                     os._exit(9)
                 return _native.run_chunk(axes, runs)
 
-        _dask._native = Native  # type: ignore[assignment]
+        setattr(_dask, "_native", Native)  # noqa: B010
 
 
 def test_a_run_that_ends_its_worker_each_time_is_named_and_all_else_is_kept(
@@ -153,7 +153,7 @@ def test_a_run_that_ends_its_worker_each_time_is_named_and_all_else_is_kept(
         assert all(undisturbed[name] == data for name, data in found.items())
 
 
-class Older(distributed.WorkerPlugin):  # type: ignore[misc]
+class Older(distributed.WorkerPlugin):  # type: ignore[name-defined]
     """Workers with another version of the package."""
 
     name = "older"
@@ -164,7 +164,7 @@ class Older(distributed.WorkerPlugin):  # type: ignore[misc]
         class Native:
             __version__ = "0.0.1"
 
-        _dask._native = Native  # type: ignore[assignment]
+        setattr(_dask, "_native", Native)  # noqa: B010
 
 
 def test_workers_of_another_version_are_refused(tmp_path: Path) -> None:

@@ -17,9 +17,7 @@ def test_every_row_is_the_run_that_its_label_names() -> None:
     swept = pagetide.sweep(WORKLOAD, **SMALL, **AXES, seeds=2)
     assert swept.axes == ["kernel", "vm.watermark_scale_factor", "seed"] and len(swept) == 8
     row = swept.table.to_rows()[5]
-    alone = pagetide.run(
-        WORKLOAD, **SMALL, kernel="linux-6.12", sysctls={"vm.watermark_scale_factor": 10}, seed=2
-    )
+    alone = pagetide.run(WORKLOAD, **SMALL, kernel="linux-6.12", sysctls={"vm.watermark_scale_factor": 10}, seed=2)
     assert (row["label"], row["seed"]) == ("kernel=linux-6.12, vm.watermark_scale_factor=10, seed=2", 2)
     assert row["vm.watermark_scale_factor"] == 10
     for figures in (alone.metrics, alone.vmstat):
@@ -105,13 +103,14 @@ def test_what_had_finished_outlives_an_interruption(tmp_path: Path) -> None:
 
 def test_a_mistake_is_told_before_anything_runs(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    for wrong, told in [
+    mistakes: list[tuple[dict[str, Any], str]] = [
         ({"kernel": ["linux-6.12", "linux-9"]}, "linux-9"),
         ({"sysctls": {"vm.swapiness": [1, 2]}}, "vm.swapiness"),
         ({"mem": "64M"}, "nothing to sweep over"),
         ({"mem": [str(size) for size in range(1000)], "seeds": 1000}, "100000 at most"),
         ({"kernel": ["linux-5.4", "linux-6.12"], "policy": "lru"}, "for traces"),
-    ]:
+    ]
+    for wrong, told in mistakes:
         with pytest.raises(pagetide.InputError, match=told):
             pagetide.sweep(WORKLOAD, **wrong, out=out)
     assert not out.exists()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pagetide
 import pytest
@@ -13,7 +15,7 @@ from small import SMALL, WORKLOAD
 optuna = pytest.importorskip("optuna", reason="SKIPPED: Optuna is not installed, so nothing was tuned")
 
 SPACE: dict[str, pagetide.Range] = {"vm.watermark_scale_factor": (10, 1000, "log"), "mem": ["48M", "64M"]}
-FIXED = {"params": SMALL["params"], "kernel": "linux-6.12"}
+FIXED: dict[str, Any] = {"params": SMALL["params"], "kernel": "linux-6.12"}
 
 
 @pytest.fixture
@@ -55,14 +57,14 @@ def test_the_same_study_has_the_same_trials_whatever_the_jobs() -> None:
 def test_several_objectives_are_a_front() -> None:
     ways = ["minimize", "minimize"]
 
-    def objective(run: dict[str, float]) -> tuple[float, float]:
+    def objective(run: Mapping[str, float]) -> tuple[float, float]:
         return run["reread_seconds"], run["pgscan_kswapd"] + run["pgscan_direct"]
 
     tuned = pagetide.tune(WORKLOAD, SPACE, objective, trials=8, directions=ways, **FIXED)
     points = [trial.values for trial in tuned.front]
     assert points == sorted(points)
     for one, other in itertools.permutations(points, 2):
-        assert one == other or not all(a <= b for a, b in zip(one, other))
+        assert one == other or not all(a <= b for a, b in zip(one, other, strict=True))
 
 
 def test_a_pruner_stops_a_trial_after_its_first_seeds() -> None:
@@ -83,13 +85,21 @@ def test_a_study_in_a_storage_goes_on(tmp_path: Path) -> None:
 
 
 def test_a_mistake_is_told() -> None:
-    with pytest.raises(pagetide.InputError, match="the default itself has no value: there is no metric `reread_second`: did you mean `reread_seconds`"):
+    with pytest.raises(
+        pagetide.InputError,
+        match="the default itself has no value: there is no metric `reread_second`: did you mean `reread_seconds`",
+    ):
         pagetide.tune(WORKLOAD, SPACE, "reread_second", trials=1, **FIXED)
     with pytest.raises(pagetide.UsageError, match="more of `pgscan_kswapd` is better or less"):
         pagetide.tune(WORKLOAD, SPACE, "pgscan_kswapd", trials=1, **FIXED)
     with pytest.raises(pagetide.InputError, match="vm.swapiness"):
         pagetide.tune(WORKLOAD, {"vm.swapiness": (0, 100)}, "reread_seconds", trials=1, **FIXED)
-    for space, told in [({}, "empty"), ({"mem": "64M"}, "one value"), ({"vm.swappiness": (9, 1)}, "tuple is")]:
+    wrong: list[tuple[Any, str]] = [
+        ({}, "empty"),
+        ({"mem": "64M"}, "one value"),
+        ({"vm.swappiness": (9, 1)}, "tuple is"),
+    ]
+    for space, told in wrong:
         with pytest.raises(pagetide.UsageError, match=told):
             pagetide.tune(WORKLOAD, space, "reread_seconds", trials=1, **FIXED)
 

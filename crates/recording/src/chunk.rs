@@ -147,7 +147,11 @@ pub fn encode_chunk(axes: &[ChunkAxis], runs: &[ChunkRun]) -> Vec<u8> {
 ///
 /// # Errors
 /// It is damaged, or something else.
-pub fn decode_chunk(axes: &[ChunkAxis], bytes: Vec<u8>, path: &Path) -> Result<Vec<ChunkRun>, RecordingError> {
+pub fn decode_chunk(
+    axes: &[ChunkAxis],
+    bytes: Vec<u8>,
+    path: &Path,
+) -> Result<Vec<ChunkRun>, RecordingError> {
     let columns = table::decode(bytes, path)?;
     let problem = "it is no part of this sweep: other columns, or others in them".to_owned();
     let damaged = || RecordingError::Damaged { path: path.to_owned(), problem };
@@ -183,10 +187,12 @@ fn read(axes: &[ChunkAxis], columns: Vec<Column>) -> Option<Vec<ChunkRun>> {
     for (row, &run) in places.iter().enumerate() {
         if runs.last().is_none_or(|last| last.run != run) {
             let (label, seed) = (labels.get(row)?.clone(), *seeds.get(row)?);
-            let values: Option<Vec<String>> = of_axes.iter().map(|cells: &Vec<String>| cells.get(row).cloned()).collect();
+            let values: Option<Vec<String>> =
+                of_axes.iter().map(|cells: &Vec<String>| cells.get(row).cloned()).collect();
             runs.push(ChunkRun { run, label, seed, values: values?, facts: Vec::new() });
         }
-        let kind = FactKind::ALL.into_iter().find(|kind| Some(kind.name()) == kinds.get(row).map(String::as_str))?;
+        let kind =
+            FactKind::ALL.into_iter().find(|kind| Some(kind.name()) == kinds.get(row).map(String::as_str))?;
         let text = match texts.get(row)? {
             Some(text) => Some(text.as_utf8().ok()?.to_owned()),
             None => None,
@@ -220,8 +226,14 @@ mod tests {
     /// A run that failed has nothing but its error, one on an old kernel fewer counters: the columns are the same.
     #[test]
     fn runs_with_different_facts_have_one_table() {
-        let failed = Fact { kind: FactKind::Run, name: "error".to_owned(), value: None, text: Some("größer".to_owned()) };
-        let scanned = Fact { kind: FactKind::Vmstat, name: "pgscan_kswapd".to_owned(), value: Some(7.0), text: None };
+        let failed = Fact {
+            kind: FactKind::Run,
+            name: "error".to_owned(),
+            value: None,
+            text: Some("größer".to_owned()),
+        };
+        let scanned =
+            Fact { kind: FactKind::Vmstat, name: "pgscan_kswapd".to_owned(), value: Some(7.0), text: None };
         let runs = [
             run(4, "64M", "0", 1, vec![number("hot_pages", 2560.0), scanned]),
             run(5, "64M", "100", u64::MAX, vec![failed]),
@@ -236,7 +248,8 @@ mod tests {
                 .into_iter()
                 .map(|column| format!("{} {}", column.name, column.present.is_some()))
                 .collect();
-            let expected = ["run false", "label false", "seed false", "mem false", "vm.swappiness false", "kind false"];
+            let expected =
+                ["run false", "label false", "seed false", "mem false", "vm.swappiness false", "kind false"];
             assert_eq!(names[..6], expected);
             assert_eq!(names[6..], ["name false", "value true", "text true"]);
         }

@@ -132,7 +132,9 @@ impl SweepPlan {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             subject: self.subject.clone(),
             workload: self.workload(),
-            axes: axes.map(|axis| HandedAxis { name: axis.name.clone(), values: axis.values.clone() }).collect(),
+            axes: axes
+                .map(|axis| HandedAxis { name: axis.name.clone(), values: axis.values.clone() })
+                .collect(),
             fixed: self.fixed.clone(),
             size: self.size(),
             warnings: Vec::new(),
@@ -165,7 +167,11 @@ pub struct PlacedRun {
 ///
 /// # Errors
 /// A scenario that cannot be read here, a trace that is not here or has other bytes, an interruption.
-pub fn run_chunk(axes: &[ChunkAxis], runs: &[PlacedRun], stop: &Arc<AtomicBool>) -> Result<Vec<u8>, LabError> {
+pub fn run_chunk(
+    axes: &[ChunkAxis],
+    runs: &[PlacedRun],
+    stop: &Arc<AtomicBool>,
+) -> Result<Vec<u8>, LabError> {
     let is_of_trace = runs.first().is_some_and(|first| is_replay(&first.run.scenario));
     let over = if is_of_trace { replayed(runs, stop)? } else { simulated(runs, stop)? };
     Ok(encode_chunk(axes, &over))
@@ -187,7 +193,8 @@ fn simulated(runs: &[PlacedRun], stop: &Arc<AtomicBool>) -> Result<Vec<ChunkRun>
 }
 
 fn replayed(runs: &[PlacedRun], stop: &Arc<AtomicBool>) -> Result<Vec<ChunkRun>, LabError> {
-    let parsed = |placed: &PlacedRun| ReplayScenario::of_text(&placed.run.scenario, Path::new(&placed.run.label));
+    let parsed =
+        |placed: &PlacedRun| ReplayScenario::of_text(&placed.run.scenario, Path::new(&placed.run.label));
     let scenarios = runs.iter().map(parsed).collect::<Result<Vec<_>, LabError>>()?;
     let seed = |scenario: &ReplayScenario| match scenario.cache {
         CacheSpec::Kernel { seed, .. } => seed,
@@ -201,7 +208,8 @@ fn replayed(runs: &[PlacedRun], stop: &Arc<AtomicBool>) -> Result<Vec<ChunkRun>,
     for (scenarios, runs) in scenarios.chunks(together).zip(runs.chunks(together)) {
         let mut plan = ReplayPlan::from(scenarios[0].clone());
         let caches = scenarios.iter().zip(runs);
-        plan.caches = caches.map(|(scenario, placed)| (placed.run.label.clone(), scenario.cache.clone())).collect();
+        plan.caches =
+            caches.map(|(scenario, placed)| (placed.run.label.clone(), scenario.cache.clone())).collect();
         let outcomes = plan.run(1, &control, |_, _| Ok(()))?;
         for ((scenario, placed), ended) in scenarios.iter().zip(runs).zip(&outcomes) {
             all.push(over(placed, seed(scenario), Some(ended), runs.len())?);
@@ -289,7 +297,9 @@ fn facts(recording: &Recording) -> Vec<Fact> {
         counters.iter().map(named)
     });
     let mut facts: Vec<Fact> = metrics.chain(vmstat).chain(memcg).collect();
-    for (name, text) in [(BACKEND, &recording.backend), (KERNEL, &recording.kernel), (COMMAND, &recording.command)] {
+    for (name, text) in
+        [(BACKEND, &recording.backend), (KERNEL, &recording.kernel), (COMMAND, &recording.command)]
+    {
         facts.push(said(name, None, text.clone()));
     }
     facts.extend(recording.notes.iter().map(|note| said(NOTE, None, note.clone())));
@@ -372,7 +382,8 @@ pub fn written(plan: &HandedOver) -> String {
 /// # Errors
 /// It is none, or another version's.
 pub fn read_handed_over(json: &str) -> Result<HandedOver, LabError> {
-    let plan: HandedOver = serde_json::from_str(json).map_err(|error| SweepError::NoPlanAtAll(error.to_string()))?;
+    let plan: HandedOver =
+        serde_json::from_str(json).map_err(|error| SweepError::NoPlanAtAll(error.to_string()))?;
     let here = env!("CARGO_PKG_VERSION");
     if plan.version != here {
         return Err(SweepError::OtherVersion { planned: plan.version, here: here.to_owned() }.into());
@@ -408,7 +419,10 @@ mod tests {
 
     fn small() -> HandedOver {
         let sizes = [(Swept::Param, "hot=4M"), (Swept::Param, "stream=16M"), (Swept::Mem, "64M")];
-        plan("hot-and-stream", &[&sizes[..], &[(Swept::Kernel, "linux-5.4,linux-6.12"), (Swept::Seed, "1,2")]].concat())
+        plan(
+            "hot-and-stream",
+            &[&sizes[..], &[(Swept::Kernel, "linux-5.4,linux-6.12"), (Swept::Seed, "1,2")]].concat(),
+        )
     }
 
     /// What a chunk holds of a run is what the run leaves where nobody cuts anything.
@@ -426,7 +440,10 @@ mod tests {
             let scenario = Request::new(Subject::Text(placed.run.scenario.clone())).resolve().unwrap();
             let whole = crate::simulate(&scenario, &run.label, &Arc::default(), |_| {}).unwrap();
             let of_chunk = recording_of(run, "hot-and-stream").unwrap();
-            assert_eq!((&of_chunk.metrics, &of_chunk.vmstat, &of_chunk.memcg), (&whole.metrics, &whole.vmstat, &whole.memcg));
+            assert_eq!(
+                (&of_chunk.metrics, &of_chunk.vmstat, &of_chunk.memcg),
+                (&whole.metrics, &whole.vmstat, &whole.memcg)
+            );
             assert_eq!((&of_chunk.command, of_chunk.events), (&whole.command, whole.events));
             assert_eq!((run.seed, &run.values), (whole.seed, &placed.run.values));
         }

@@ -173,7 +173,8 @@ impl SweepError {
                 "give the options that it was begun with, or name a new folder".to_owned()
             }
             Self::NotSimulated(_) => {
-                "what runs on real kernels differs from run to run: `pagetide sweep` keeps recordings of them".to_owned()
+                "what runs on real kernels differs from run to run: `pagetide sweep` keeps recordings of them"
+                    .to_owned()
             }
             Self::NoPlanAtAll(_) => return None,
             Self::OtherVersion { .. } => "install the same version everywhere, workers included".to_owned(),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 from . import _dask, _native
 from ._errors import Error, Interrupted
@@ -21,7 +21,7 @@ def main(source: TextIO) -> int:
     """Runs the sweep that `source` asks for; returns the exit code."""
     request = json.load(source)
     quiet = bool(request["quiet"])
-    setattr(warnings, "showwarning", _no_warning if quiet else _warning)
+    warnings.showwarning = cast(Any, _no_warning if quiet else _warning)
     plan_text = json.dumps(request["plan"])
     try:
         _native.read_plan(plan_text)

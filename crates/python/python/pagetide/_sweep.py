@@ -20,19 +20,19 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any
 
 from . import _native
 from ._dataset import Dataset
-from ._errors import Error, InputError, Interrupted, UsageError
+from ._errors import Interrupted, UsageError
 from ._native import Stop, Table
 from ._progress import ProgressLike, Watcher, watcher
-from ._scenario import Scenario, ScenarioLike, Size, Value, VirtualMachine, asked, text_of
+from ._scenario import ScenarioLike, Size, Value, asked, text_of
 
 if TYPE_CHECKING:
     from distributed import Client
 
-Values = Union[Value, Iterable[Value]]
+Values = Value | Iterable[Value]
 """A value, or several: a list, a range, or a text as the command line takes it, such as "64M..1G"."""
 
 CHUNKS_WISHED = 64
@@ -358,20 +358,3 @@ def run_here(plan: Plan, missing: Sequence[Chunk], jobs: int, keep: Keep, told: 
 def names(runs: Iterable[PlacedRun]) -> str:
     """Runs in words, for messages."""
     return "; ".join(f"run {place + 1} ({label})" for place, label, _, _ in runs)
-
-
-__all__ = [
-    "Chunk",
-    "Error",
-    "InputError",
-    "Plan",
-    "Scenario",
-    "Sweep",
-    "Values",
-    "VirtualMachine",
-    "execute",
-    "load_sweep",
-    "names",
-    "planned",
-    "sweep",
-]

@@ -18,11 +18,11 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any
 
 from . import _native
 from ._api import compare
-from ._errors import Error, InputError, InternalError, Interrupted, UsageError
+from ._errors import Error, InputError, Interrupted, UsageError
 from ._native import Comparison, Stop, Table
 from ._progress import ProgressLike, watcher
 from ._scenario import ScenarioLike, Value
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     import optuna
     from distributed import Client
 
-Range = Union[range, Sequence[Any]]
+Range = range | Sequence[Any]
 """What a setting can be: a range; `(low, high)` or `(low, high, "log")` of numbers; a list of values."""
 
-Objective = Union[str, Sequence[str], Callable[[Mapping[str, float]], Union[float, Sequence[float]]]]
+Objective = str | Sequence[str] | Callable[[Mapping[str, float]], float | Sequence[float]]
 """A metric, several for a front, or a function of a run's metrics and counters."""
 
 INSTALL = "pip install pagetide[tune]"
@@ -97,7 +97,7 @@ class Tuned:
     @property
     def is_better(self) -> bool:
         """Whether the best trial beats the default in some objective, and loses in none."""
-        pairs = list(zip(self.directions, self.best.values, self.default.values))
+        pairs = list(zip(self.directions, self.best.values, self.default.values, strict=True))
         gains = [(old - new if way == "minimize" else new - old) for way, new, old in pairs]
         return bool(gains) and max(gains) > 0 and min(gains) >= 0
 
@@ -128,7 +128,8 @@ class Tuned:
         return f"<pagetide.Tuned: {len(self._trials)} trials, best {best}>"
 
     def __str__(self) -> str:
-        lines = [f"{len(self._trials)} trials; {', '.join(map(' '.join, zip(self.directions, self.objectives)))}"]
+        aims = ", ".join(f"{way} {name}" for way, name in zip(self.directions, self.objectives, strict=True))
+        lines = [f"{len(self._trials)} trials; {aims}"]
         for name, trial in [("default", self.default), *((f"trial {trial.number}", trial) for trial in self.front)]:
             values = ", ".join(f"{value:.6g}" for value in trial.values) or trial.error or trial.state
             settings = ", ".join(f"{key}={value}" for key, value in trial.settings.items())
@@ -293,13 +294,15 @@ class _Problem:
         self.directions = dict(swept.directions)
         known = {
             name: value
-            for name, value in zip(swept.facts["name"], swept.facts["value"])
+            for name, value in zip(swept.facts["name"], swept.facts["value"], strict=True)
             if value is not None
         }
         if callable(self.objective):
             value = self.objective(known)
             values = tuple(float(part) for part in value) if isinstance(value, Iterable) else (float(value),)
-            self.objectives = [f"objective {place}" for place in range(len(values))] if len(values) > 1 else ["objective"]
+            self.objectives = (
+                [f"objective {place}" for place in range(len(values))] if len(values) > 1 else ["objective"]
+            )
         else:
             assert self.names is not None
             for name in self.names:
@@ -329,7 +332,7 @@ class _Problem:
                 for other in runs[place + 1 :]:
                     other.cancel()
                 return Trial(number, settings, (), "pruned")
-        return Trial(number, settings, tuple(map(statistics.fmean, zip(*seen))), "complete")
+        return Trial(number, settings, tuple(map(statistics.fmean, zip(*seen, strict=True))), "complete")
 
     def ways(self, directions: str | Sequence[str] | None) -> list[str]:
         """In which direction each objective is better."""
@@ -339,7 +342,7 @@ class _Problem:
                 raise UsageError(f"`directions` is `minimize` or `maximize` for each of {', '.join(self.objectives)}")
             return given
         ways = [self.directions.get(name, "neither") for name in self.objectives]
-        unknown = [name for name, way in zip(self.objectives, ways) if way not in DIRECTIONS]
+        unknown = [name for name, way in zip(self.objectives, ways, strict=True) if way not in DIRECTIONS]
         if unknown:
             raise UsageError(
                 f"nobody says whether more of `{unknown[0]}` is better or less",
@@ -354,7 +357,7 @@ def _checked(name: str, values: Range) -> None:
     if isinstance(values, tuple):
         numbers = len(values) >= 2 and all(isinstance(value, (int, float)) for value in values[:2])
         if not (numbers and len(values) <= 3 and values[0] <= values[1] and values[2:] in ((), ("log",))):
-            raise UsageError(f"`{name}`: a tuple is (low, high) or (low, high, \"log\"); a list has values")
+            raise UsageError(f'`{name}`: a tuple is (low, high) or (low, high, "log"); a list has values')
         if values[2:] == ("log",) and values[0] <= 0:
             raise UsageError(f"`{name}`: a logarithmic range begins above 0")
     elif len(values) == 0:
@@ -440,7 +443,7 @@ class _Search:
                 runs.append([self.runner.start(run) for run in self.problem.runs(chosen)])
             except InputError as error:
                 runs.append([_Failed(error)])
-        for trial, chosen, own in zip(asked, settings, runs):
+        for trial, chosen, own in zip(asked, settings, runs, strict=True):
             self._tell(trial, self.problem.tried(trial.number, chosen, own, self._goes_on(trial)))
 
     def _goes_on(self, trial: optuna.Trial) -> Callable[[int, float], bool]:
@@ -476,7 +479,9 @@ class _Search:
         if not front:
             why = next((trial.error for trial in trials if trial.error), "all were pruned")
             raise InputError(f"none of {len(trials)} trials has a value: {why}", hint="narrow the `space`")
-        front.sort(key=lambda trial: (trial.values[0] if self.ways[0] == "minimize" else -trial.values[0], trial.number))
+        front.sort(
+            key=lambda trial: (trial.values[0] if self.ways[0] == "minimize" else -trial.values[0], trial.number)
+        )
         if len(self.ways) == 1:
             front = front[:1]
         objectives = self.problem.objectives
@@ -524,7 +529,11 @@ class _Failed:
 
 
 def _listed(values: Range) -> list[Any]:
-    return ["range", values.start, values.stop, values.step] if isinstance(values, range) else [type(values).__name__, *values]
+    return (
+        ["range", values.start, values.stop, values.step]
+        if isinstance(values, range)
+        else [type(values).__name__, *values]
+    )
 
 
 def _suggested(trial: optuna.Trial, name: str, values: Range) -> Value:
@@ -544,6 +553,3 @@ def _suggested(trial: optuna.Trial, name: str, values: Range) -> Value:
 def _chosen(values: Range, suggested: Any) -> Value:
     chosen: Value = suggested if isinstance(values, (range, tuple)) else values[suggested]
     return chosen
-
-
-__all__ = ["InternalError", "Objective", "Range", "Trial", "Tuned", "tune"]
