@@ -23,7 +23,7 @@ RUNS = 24
 SWEEP: dict[str, Any] = {**SMALL, "kernel": ["linux-5.4", "linux-6.12"], "seeds": RUNS // 2, "chunk_runs": 2}
 
 
-class Finished(distributed.SchedulerPlugin):  # type: ignore[name-defined]
+class Finished(distributed.SchedulerPlugin):  # type: ignore[misc,name-defined]
     """Counts how often each task came to its end."""
 
     name = "finished"
@@ -106,7 +106,7 @@ def test_a_client_that_is_killed_goes_on_with_what_is_missing(
     assert not again & {name.replace("-", "") for name in finished}
 
 
-class Deadly(distributed.WorkerPlugin):  # type: ignore[name-defined]
+class Deadly(distributed.WorkerPlugin):  # type: ignore[misc,name-defined]
     """Workers on which one run ends the process, as one that asks for too much memory does."""
 
     name = "deadly"
@@ -126,7 +126,7 @@ class Deadly(distributed.WorkerPlugin):  # type: ignore[name-defined]
             def run_chunk(axes: Any, runs: Any) -> bytes:
                 if any(label in run[1] for run in runs):
                     os._exit(9)
-                return _native.run_chunk(axes, runs)
+                return bytes(_native.run_chunk(axes, runs))
 
         setattr(_dask, "_native", Native)  # noqa: B010
 
@@ -153,7 +153,7 @@ def test_a_run_that_ends_its_worker_each_time_is_named_and_all_else_is_kept(
         assert all(undisturbed[name] == data for name, data in found.items())
 
 
-class Older(distributed.WorkerPlugin):  # type: ignore[name-defined]
+class Older(distributed.WorkerPlugin):  # type: ignore[misc,name-defined]
     """Workers with another version of the package."""
 
     name = "older"

@@ -276,7 +276,7 @@ def size_trace(
 class Stop:
     """To end runs soon that go on in other threads."""
 
-    def __init__(self) -> None: ...
+    def __new__(cls) -> Stop: ...
     def set(self) -> None:
         """Ends them."""
 
@@ -284,14 +284,14 @@ class Stop:
 class Sweep:
     """What is known of the runs of a sweep."""
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         workload: str,
         axes: Sequence[tuple[str, Sequence[str]]],
         fixed: Sequence[str],
         planned: int,
         chunks: Sequence[tuple[str, bytes]],
-    ) -> None: ...
+    ) -> Sweep: ...
     def __len__(self) -> int: ...
     @property
     def failures(self) -> list[tuple[int, str, int, str]]:
