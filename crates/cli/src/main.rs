@@ -33,7 +33,7 @@ fn main() -> ExitCode {
         Command::List(args) => commands::list(args, &printer).map(done),
         Command::Run(args) => commands::run(args, &printer).map(done),
         Command::Compare(args) => commands::compare(args, &printer).map(done),
-        Command::Sweep(args) => commands::sweep(args, &printer).map(done),
+        Command::Sweep(args) => commands::sweep(args, &printer),
         Command::Ablate(args) => commands::ablate(args, &printer).map(done),
         Command::Replay(args) => commands::replay(args, &printer).map(done),
         Command::Size(args) => commands::size(args, &printer).map(done),

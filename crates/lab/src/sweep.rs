@@ -7,9 +7,11 @@
 //! |---|---|
 //! | `sweep/values.rs` | lists and ranges as a person writes them |
 //! | `sweep/folder.rs` | what has finished, on disk, so that a sweep can go on |
+//! | `sweep/chunk.rs` | a plan to be handed over, and a part of it run anywhere to a file of a dataset |
 //!
 //! Left out: backends as an axis (`compare` has them), and which combination is the best one.
 
+pub mod chunk;
 pub(crate) mod folder;
 mod values;
 
@@ -34,7 +36,7 @@ use crate::replay::{CacheSpec, Outcomes, ReplayControl, ReplayPlan, ReplayReques
 use crate::resolve::{Request, Subject};
 use values::{Kind, values};
 
-pub use error::{PlanOf, RUNS_MAX, SweepError};
+pub use error::{PlanOf, RUNS_MAX, RUNS_MAX_OF_DATASET, SweepError};
 
 /// An option that can have several values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,21 +149,35 @@ enum Work {
 /// Values that cannot be read or do not go together, nothing to sweep over, too many runs, and what
 /// [`Request::resolve`] and [`ReplayRequest::plan`] report.
 pub fn plan(request: &SweepRequest) -> Result<SweepPlan, LabError> {
+    plan_up_to(request, RUNS_MAX)
+}
+
+/// [`plan`] with `max` runs at most.
+///
+/// # Errors
+/// As [`plan`].
+pub fn plan_up_to(request: &SweepRequest, max: usize) -> Result<SweepPlan, LabError> {
+    let plan = plan_points(request, max)?;
+    if plan.axes.is_empty() { Err(SweepError::NoAxis.into()) } else { Ok(plan) }
+}
+
+/// [`plan_up_to`], where a single combination will do.
+///
+/// # Errors
+/// As [`plan`], but for nothing to sweep over.
+pub fn plan_points(request: &SweepRequest, max: usize) -> Result<SweepPlan, LabError> {
     let is_trace = is_trace(&request.subject);
     let mut all = axes(&request.options)?;
     check_options(&all, &request.subject, is_trace)?;
     if let Some(seeds) = request.seeds {
-        add_seeds(&mut all, seeds, request, is_trace)?;
+        add_seeds(&mut all, seeds, max, request, is_trace)?;
     }
     let runs: u128 = all.iter().map(|axis| axis.values.len() as u128).product();
-    if runs > RUNS_MAX as u128 {
-        return Err(SweepError::TooManyRuns { runs, max: RUNS_MAX }.into());
+    if runs > max as u128 {
+        return Err(SweepError::TooManyRuns { runs, max }.into());
     }
     let combinations = product(&all);
     let is_axis = |axis: &Axis| axis.values.len() > 1;
-    if !all.iter().any(is_axis) {
-        return Err(SweepError::NoAxis.into());
-    }
     let run = |values: &Vec<&str>| {
         let pairs = all.iter().zip(values).filter(|(axis, _)| is_axis(axis));
         let label: Vec<String> =
@@ -257,11 +273,12 @@ fn check_options(axes: &[Axis], subject: &str, is_trace: bool) -> Result<(), Swe
 fn add_seeds(
     axes: &mut Vec<Axis>,
     seeds: u64,
+    max: usize,
     request: &SweepRequest,
     is_trace: bool,
 ) -> Result<(), LabError> {
-    if !(1..=RUNS_MAX as u64).contains(&seeds) {
-        return Err(LabError::Seeds { seeds, max: RUNS_MAX as u64 });
+    if !(1..=max as u64).contains(&seeds) {
+        return Err(LabError::Seeds { seeds, max: max as u64 });
     }
     let given = axes.iter().position(|axis| axis.what == Swept::Seed).map(|at| axes.remove(at));
     let first = match given {

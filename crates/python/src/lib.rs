@@ -12,6 +12,7 @@
 //! | `table.rs` | tables for Arrow's PyCapsule interface |
 //! | `recording.rs` | a recording, and the reading of one |
 //! | `run.rs`, `comparison.rs` | one run; several side by side |
+//! | `batch.rs` | sweeps: their plan, a part of one, what is known of all |
 //! | `ablation.rs` | subsets of features |
 //! | `replay.rs` | traces: replays, and how much memory one needs |
 //! | `simulation.rs` | a run that is stopped to look at it |
@@ -22,6 +23,7 @@
 
 mod ablation;
 mod asked;
+mod batch;
 mod comparison;
 mod errors;
 mod names;
@@ -39,6 +41,8 @@ use pyo3::prelude::*;
 mod _native {
     #[pymodule_export]
     use super::ablation::{Ablation, ablate_features};
+    #[pymodule_export]
+    use super::batch::{Stop, Sweep, join_chunks, plan_sweep, read_plan, record, run_chunk, table_of};
     #[pymodule_export]
     use super::comparison::{Comparison, compare_folders, compare_kernels};
     #[pymodule_export]

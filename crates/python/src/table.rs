@@ -49,6 +49,11 @@ impl Table {
         Self { batch: batch.expect("the columns have a cell for each row") }
     }
 
+    /// The table that this batch is: of the types that [`column`] makes.
+    pub(crate) const fn of_batch(batch: RecordBatch) -> Self {
+        Self { batch }
+    }
+
     /// The table that a text of CSV holds, each column of the kind that `kind` says; an empty cell is none, but for
     /// [`Kind::Name`].
     ///

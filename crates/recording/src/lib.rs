@@ -2,7 +2,8 @@
 //!
 //! Start with [`Recording`] (plain data, every field public). [`folder`] writes and reads it;
 //! [`files`] is the same without a disk: a recording as bytes and back. [`error`] says what can
-//! be wrong with a folder and what to do about it. [`tables`]: its tables as columns in memory. [`trace`]: what a
+//! be wrong with a folder and what to do about it. [`tables`]: its tables as columns in memory. [`chunk`]:
+//! runs of a sweep, in one file. [`trace`]: what a
 //! program did, in one file.
 //!
 //! Deliberately absent: any knowledge of how a run was made, statistics (`pagetide-stats`) and
@@ -11,6 +12,7 @@
 //! Determinism: the same recording gives the same bytes, and those of a simulated run hold
 //! nothing that differs between machines. [`Recording::content_hash`] names them.
 
+pub mod chunk;
 mod delta;
 pub mod error;
 pub mod event_columns;

@@ -13,14 +13,15 @@ use super::{GridArgs, GuestArgs, HostArgs, ReadingArgs};
   A..B+STEP     in steps: 256M..512M+32M
   A..B*FACTOR   by a factor: 1..1000*10
   \"A,B\"         one value with its commas or points
-At most 1000 runs. A run that fails does not stop the others; its row says why, and the exit code tells.
+At most 1000 runs, on a cluster 100000. A run that fails does not stop the others; its row says why, and the exit code tells.
 
 Examples:
   pagetide sweep hot-and-stream --mem 256M..2G --kernel linux-6.1,linux-6.12 --out recordings/mem
   pagetide sweep huge-faults --set vm.fragment_stall_order=0..11 --param advice=madvise --mem 256M \\
     --kernel linux-4.20-rc1+nofragment+watermark-boost-v2+fragment-stall
   pagetide sweep trace.csv --mem 256M..2G --kernel linux-5.5 --kernel linux-6.12
-  pagetide sweep trace.csv --policy lru,clock --capacity 1k,10k"
+  pagetide sweep trace.csv --policy lru,clock --capacity 1k,10k
+  pagetide sweep hot-and-stream --mem 256M..2G --seeds 100 --dask tcp://scheduler:8786 --out sweeps/mem"
 )]
 pub(crate) struct SweepArgs {
     /// Workload by name, a scenario file (*.toml), or a trace [example: huge-faults]
@@ -45,6 +46,10 @@ pub(crate) struct SweepArgs {
     /// Runs at a time; results do not depend on it [default: one for each CPU] [example: 2]
     #[arg(long, value_name = "N", help_heading = "Run", allow_negative_numbers = true)]
     pub(crate) jobs: Option<usize>,
+    /// Run on this Dask cluster, by the Python package pagetide; --out takes one dataset of Parquet files instead of
+    /// recordings, here or at a URL [default: on this machine] [example: tcp://scheduler:8786]
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "jobs", help_heading = "Run")]
+    pub(crate) dask: Option<String>,
     /// Print the resolved scenarios instead of running them
     #[arg(long, help_heading = "Run")]
     pub(crate) dry_run: bool,

@@ -3,6 +3,7 @@
 mod ablate;
 mod capture;
 mod compare;
+mod dask;
 mod explain;
 mod export;
 mod import;

@@ -4,22 +4,30 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use lab::replay::Outcomes;
-use lab::sweep::{self, SweepControl, SweepFolder, SweepPlan, SweepRequest, Swept, problem};
+use lab::sweep::{
+    self, RUNS_MAX, RUNS_MAX_OF_DATASET, SweepControl, SweepFolder, SweepPlan, SweepRequest, Swept, problem,
+};
 use lab::{Ended, GuestRequest, LabError, Recording, Request, Subject};
 use report::{SweepRow, SweepRows};
 
 use super::replay::check_stdin;
-use super::{host_policy, keep_runs, plot};
+use super::{dask, host_policy, keep_runs, plot};
 use crate::args::{Events, Format, SweepArgs, Verbosity};
+use crate::exit;
 use crate::printer::{Failure, Printer};
 use crate::progress::{ReplayBar, RunProgress};
 
-pub(crate) fn sweep(args: &SweepArgs, printer: &Printer) -> Result<(), Failure> {
+/// Returns the exit code.
+pub(crate) fn sweep(args: &SweepArgs, printer: &Printer) -> Result<u8, Failure> {
     plot::check(&args.grid.plot)?;
-    let plan = sweep::plan(&request(args))?;
+    let max = if args.dask.is_some() { RUNS_MAX_OF_DATASET } else { RUNS_MAX };
+    let plan = sweep::plan_up_to(&request(args), max)?;
     check_unused(args, &plan)?;
     if args.dry_run {
-        return printer.data(&plan.scenarios()?.join("\n"));
+        return printer.data(&plan.scenarios()?.join("\n")).map(|()| exit::DONE);
+    }
+    if let Some(scheduler) = &args.dask {
+        return dask::sweep(args, &plan, scheduler, printer);
     }
     let (folder, finished) = begin(args.grid.out.as_deref(), &plan, args.grid.resume, &plan.size(), printer)?;
     let (outcomes, stopped) = run(args, &plan, folder.as_ref(), finished, printer)?;
@@ -28,7 +36,7 @@ pub(crate) fn sweep(args: &SweepArgs, printer: &Printer) -> Result<(), Failure> 
         printer.data(&shown(&rows, args.grid.format, printer.width())?)?;
     }
     plot::draw(&args.grid.plot, outcomes.iter().filter_map(Ended::recording), printer)?;
-    problem(&outcomes, stopped).map_or(Ok(()), |error| Err(error.into()))
+    problem(&outcomes, stopped).map_or(Ok(exit::DONE), |error| Err(error.into()))
 }
 
 /// The folder, if the runs are to be kept, and what has finished in it before; says how many runs there are.

@@ -141,7 +141,15 @@ impl ReplayScenario {
     pub fn read(path: &Path) -> Result<Self, LabError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| LabError::Unreadable { path: path.to_owned(), source })?;
-        Self::parse(&text).map_err(|error| match error {
+        Self::of_text(&text, path)
+    }
+
+    /// Reads what [`ReplayScenario::to_toml`] wrote; `path` is where it came from.
+    ///
+    /// # Errors
+    /// It is no TOML, or lacks or has what a replay has not.
+    pub fn of_text(text: &str, path: &Path) -> Result<Self, LabError> {
+        Self::parse(text).map_err(|error| match error {
             Problem::Text(problem) => LabError::ReplayFile { path: path.to_owned(), problem },
             Problem::Lab(error) => *error,
         })

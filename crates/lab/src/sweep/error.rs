@@ -9,6 +9,9 @@ use crate::class::Class;
 /// Runs that one sweep takes at most: more than that are a mistake.
 pub const RUNS_MAX: usize = 1_000;
 
+/// Runs that a sweep into a dataset takes at most: it holds none of their recordings.
+pub const RUNS_MAX_OF_DATASET: usize = 100_000;
+
 /// What many runs were planned for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlanOf {
@@ -118,6 +121,20 @@ pub enum SweepError {
         /// What differs.
         differences: Vec<String>,
     },
+    /// A sweep into a dataset, of real kernels.
+    #[error("a sweep into a dataset runs the model, and this one runs on `{0}`")]
+    NotSimulated(String),
+    /// What should be a plan that was handed over, and is none.
+    #[error("this is no plan of a sweep: {0}")]
+    NoPlanAtAll(String),
+    /// A sweep into a dataset that another pagetide planned.
+    #[error("the sweep was planned by pagetide {planned}, and this is pagetide {here}")]
+    OtherVersion {
+        /// The version that planned.
+        planned: String,
+        /// This one.
+        here: String,
+    },
     /// Runs that failed, while others did not.
     #[error("{failed} of {total} runs failed")]
     SomeFailed {
@@ -155,6 +172,12 @@ impl SweepError {
             Self::OtherPlan { .. } => {
                 "give the options that it was begun with, or name a new folder".to_owned()
             }
+            Self::NotSimulated(_) => {
+                "what runs on real kernels differs from run to run: `pagetide sweep` keeps recordings of them"
+                    .to_owned()
+            }
+            Self::NoPlanAtAll(_) => return None,
+            Self::OtherVersion { .. } => "install the same version everywhere, workers included".to_owned(),
             Self::SomeFailed { .. } => {
                 "the column `error` says why; with `--out DIR`, `--resume` runs them again".to_owned()
             }

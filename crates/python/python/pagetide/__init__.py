@@ -35,6 +35,8 @@ from ._progress import Progress
 from ._replay import replay, size
 from ._scenario import Scenario, ScenarioLike, VirtualMachine
 from ._simulation import Simulation
+from ._sweep import Sweep, load_sweep, sweep
+from ._tune import Range, Trial, Tuned, tune
 
 __all__ = [
     "Ablation",
@@ -46,13 +48,17 @@ __all__ = [
     "InvariantError",
     "LimitError",
     "Progress",
+    "Range",
     "Recording",
     "Replay",
     "Scenario",
     "ScenarioLike",
     "Simulation",
     "Size",
+    "Sweep",
     "Table",
+    "Trial",
+    "Tuned",
     "UsageError",
     "VirtualMachine",
     "__version__",
@@ -68,8 +74,11 @@ __all__ = [
     "list_zones",
     "load",
     "load_all",
+    "load_sweep",
     "replay",
     "resolve",
     "run",
     "size",
+    "sweep",
+    "tune",
 ]

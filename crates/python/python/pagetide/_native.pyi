@@ -271,3 +271,70 @@ def replay_trace(
 def size_trace(
     of: Mapping[str, Any], reading: Mapping[str, Any], jobs: int, out: str | None, watcher: Watcher | None
 ) -> Size: ...
+
+@final
+class Stop:
+    """To end runs soon that go on in other threads."""
+
+    def __new__(cls) -> Stop: ...
+    def set(self) -> None:
+        """Ends them."""
+
+@final
+class Sweep:
+    """What is known of the runs of a sweep."""
+
+    def __new__(
+        cls,
+        workload: str,
+        axes: Sequence[tuple[str, Sequence[str]]],
+        fixed: Sequence[str],
+        planned: int,
+        chunks: Sequence[tuple[str, bytes]],
+    ) -> Sweep: ...
+    def __len__(self) -> int: ...
+    @property
+    def failures(self) -> list[tuple[int, str, int, str]]:
+        """For each run that failed: its place, its label, the exit code, and why."""
+    @property
+    def table(self) -> Table:
+        """A row for each run."""
+    @property
+    def facts(self) -> Table:
+        """A row for each fact of each run."""
+    @property
+    def directions(self) -> list[tuple[str, str]]:
+        """For each metric to look at first: "minimize", "maximize" or "neither"."""
+    def report(self, format: str = "text", *, all: bool = False, width: int = 80) -> str:
+        """The report of the command line."""
+
+def plan_sweep(
+    asked: Mapping[str, Any],
+    subject: str,
+    options: Sequence[tuple[str, str]],
+    seeds: int | None,
+    reading: Mapping[str, Any],
+    points: bool,
+) -> str:
+    """The plan of a sweep as JSON."""
+
+def read_plan(json: str) -> None:
+    """Checks a plan that was made elsewhere."""
+
+def run_chunk(
+    axes: Sequence[tuple[str, Sequence[str]]],
+    runs: Sequence[tuple[int, str, Sequence[str], str]],
+    stop: Stop | None = None,
+) -> bytes:
+    """Runs a part of a sweep and returns the bytes of its file."""
+
+def join_chunks(axes: Sequence[tuple[str, Sequence[str]]], chunks: Sequence[bytes]) -> bytes:
+    """Parts of a sweep as one."""
+
+def record(label: str, scenario: str, stop: Stop | None = None) -> Recording:
+    """The recording of one run of a plan, whole."""
+
+def table_of(
+    numbers: Sequence[tuple[str, Sequence[float | None]]], texts: Sequence[tuple[str, Sequence[str | None]]]
+) -> Table:
+    """A table with these columns."""
