@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::built::{root, target};
+use crate::built::{self, root, target};
 use crate::step::{Outcome, say};
 
 /// What is asked of an interpreter.
@@ -16,6 +16,10 @@ const TOOLS: &str = "crates/python/tests/requirements.txt";
 
 /// Installs the package and runs its tests.
 pub(crate) fn test() -> Outcome {
+    // Results are held against those of the command, which may be older than the sources.
+    if let failed @ Outcome::Failed(_) = built::build("debug") {
+        return failed;
+    }
     let Some(python) = interpreter() else {
         return Outcome::Skipped("there is no Python from 3.10 on with `venv` and `ensurepip`".to_owned());
     };
