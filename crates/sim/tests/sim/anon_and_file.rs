@@ -84,8 +84,10 @@ fn a_sweep_over_cold_memory_brings_back_what_is_missing() {
         let swept = |counter| between(&run, "hot_reread", "cold_reread", counter);
         assert!(missing > 0, "{swap}");
         assert!(swept("pswpin") >= missing, "{swap}: {} pages for {missing}", swept("pswpin"));
+        // What the count itself drove out to a disk was in memory still when it was counted.
+        let on_its_way = between(&run, "stream_done", "hot_reread", "pswpout");
         assert!(
-            swept("pswpin") <= missing + swept("pswpout"),
+            swept("pswpin") <= missing + swept("pswpout") + on_its_way,
             "{swap}: nothing comes back twice for nothing"
         );
     }
