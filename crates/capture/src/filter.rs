@@ -2,6 +2,7 @@
 //!
 //! All other calls run at full speed: their answer depends on the number alone, which the kernel remembers. Reads
 //! and writes of standard input and output are not left out, though they are mostly pipes: a shell puts files there.
+//! Left out are opens whose flags say that they are of a folder.
 
 use crate::calls::{KNOWN, Way};
 use crate::sys::Instruction;
@@ -12,11 +13,13 @@ pub(crate) const ARCH: u32 = 0xC000_003E;
 /// Offsets in `struct seccomp_data`.
 const NUMBER: u32 = 0;
 const ARCHITECTURE: u32 = 4;
-/// The lower half of the second argument.
+/// The lower halves of the second argument and of the third.
 const SECOND: u32 = 24;
+const THIRD: u32 = 32;
 
 const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
 const IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+const IF_ANY_BIT: u16 = (libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K) as u16;
 const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
 
 const fn load(offset: u32) -> Instruction {
@@ -45,6 +48,24 @@ fn when_duplicating(number: u32, told: Instruction) -> [Instruction; 6] {
     ]
 }
 
+/// The bit of `O_TMPFILE`, which has that of `O_DIRECTORY`, too.
+const TEMPORARY: u32 = (libc::O_TMPFILE & !libc::O_DIRECTORY).cast_unsigned();
+/// What is opened with one of these bits is a folder, or nothing that can be read.
+const NO_FILE: u32 = (libc::O_DIRECTORY | libc::O_PATH).cast_unsigned();
+
+/// Tells of an open, unless its flags, which are in the argument at `flags`, say that it is not of a file.
+fn when_opening(number: u32, flags: u32, told: Instruction) -> [Instruction; 6] {
+    let is = |code, jt, jf, k| Instruction { code, jt, jf, k };
+    [
+        is(IF_EQUAL, 0, 5, number),
+        load(flags),
+        is(IF_ANY_BIT, 1, 0, TEMPORARY),
+        is(IF_ANY_BIT, 1, 0, NO_FILE),
+        told,
+        answer(libc::SECCOMP_RET_ALLOW),
+    ]
+}
+
 /// The filter. With `notices`, calls whose end does not matter come as notices and not as stops.
 pub(crate) fn filter(notices: bool) -> Vec<Instruction> {
     // Calls of another table (32 bits) have other numbers: they pass, and the program is named as one with a gap.
@@ -62,6 +83,8 @@ pub(crate) fn filter(notices: bool) -> Vec<Instruction> {
         let number = u32::try_from(call.number).unwrap_or(u32::MAX);
         match call.number {
             libc::SYS_fcntl => program.extend(when_duplicating(number, told)),
+            libc::SYS_openat => program.extend(when_opening(number, THIRD, told)),
+            libc::SYS_open => program.extend(when_opening(number, SECOND, told)),
             _ => program.extend([when(number), told]),
         }
     }
@@ -74,7 +97,7 @@ mod tests {
     use super::*;
 
     /// What the kernel would answer.
-    fn judge(program: &[Instruction], number: u32, arch: u32, second: u32) -> u32 {
+    fn judge(program: &[Instruction], number: u32, arch: u32, argument: u32) -> u32 {
         let (mut at, mut loaded) = (0, 0);
         loop {
             let Instruction { code, jt, jf, k } = program[at];
@@ -84,9 +107,10 @@ mod tests {
                     loaded = match k {
                         NUMBER => number,
                         ARCHITECTURE => arch,
-                        _ => second,
+                        _ => argument,
                     }
                 }
+                IF_ANY_BIT => at += usize::from(if loaded & k == 0 { jf } else { jt }),
                 IF_EQUAL => at += usize::from(if loaded == k { jt } else { jf }),
                 _ => return k,
             }
@@ -103,6 +127,24 @@ mod tests {
         assert_eq!(judged(true, libc::SYS_futex, ARCH), libc::SECCOMP_RET_ALLOW);
         let other = 0x4000_0003;
         assert_eq!(judged(true, libc::SYS_read, other), libc::SECCOMP_RET_ALLOW);
+    }
+
+    #[test]
+    fn of_folders_no_open_is_told() {
+        let judged = |number: libc::c_long, flags: libc::c_int| {
+            judge(&filter(true), number as u32, ARCH, flags.cast_unsigned()) == libc::SECCOMP_RET_USER_NOTIF
+        };
+        for number in [libc::SYS_openat, libc::SYS_open] {
+            for (flags, told) in [
+                (libc::O_RDONLY, true),
+                (libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC, true),
+                (libc::O_RDWR | libc::O_TMPFILE, true),
+                (libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC, false),
+                (libc::O_PATH, false),
+            ] {
+                assert_eq!(judged(number, flags), told, "{number} {flags:o}");
+            }
+        }
     }
 
     #[test]

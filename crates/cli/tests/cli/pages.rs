@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{Scene, refused};
+use crate::support::{Scene, below_title, refused};
 
 /// A comparison of a fraction of a second, with reclaim.
 fn compared() -> Scene {
@@ -83,8 +83,8 @@ fn every_table_has_its_figure() {
         let plotted = scene.output(&format!("{command} --plot {figure}.svg --figure {figure}"));
         let told = String::from_utf8(plotted.stderr).unwrap();
         assert!(plotted.status.success() && told.contains(&format!("`{figure}.svg`: ")), "{told}");
-        let same = |text: &str| text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
-        assert_eq!(same(&String::from_utf8(plotted.stdout).unwrap()), same(&table), "{command}");
+        let plotted = String::from_utf8(plotted.stdout).unwrap();
+        assert_eq!(below_title(&plotted), below_title(&table), "{command}");
         scene.data(&format!("report {figure}-runs --plot reported-{figure}.svg --figure {figure}"));
         let read = |name: String| fs::read_to_string(scene.path().join(name)).unwrap();
         // Beside it stand the commands: of the runs, or of the recordings that were kept.

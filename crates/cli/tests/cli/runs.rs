@@ -119,6 +119,9 @@ fn help_of_each_command() {
           --format <FORMAT>  Form of the result on standard output [example: json] [default: text]
                              [possible values: text, json, csv, md]
           --all              Show all metrics, counters and cgroups, as JSON and CSV always do
+          --plot <FILE>      Write one figure as SVG, too [example: story.svg]
+          --figure <NAME>    Which figure `--plot` writes, as those of `report`; the first without it
+                             [example: story]
 
     Examples:
       pagetide run hot-and-stream --kernel linux-5.4+root-aging
@@ -311,6 +314,9 @@ fn help_of_each_command() {
           --format <FORMAT>  Form of the result on standard output [example: json] [default: text]
                              [possible values: text, json, csv, md]
           --all              Show all metrics, counters and cgroups, as JSON and CSV always do
+          --plot <FILE>      Write one figure as SVG, too [example: story.svg]
+          --figure <NAME>    Which figure `--plot` writes, as those of `report`; the first without it
+                             [example: story]
 
     The trace may be compressed (gzip, zstd) and have quotes. A first line that names columns tells
     their order: time, object (or key, id), size; or time, op, size, lbn (or lba, offset).

@@ -231,11 +231,7 @@ fn refaulted(recording: &Recording) -> Option<String> {
     let came_back = of("workingset_refault_file") + of("workingset_refault_anon") + of("workingset_refault");
     let evicted = sum(&recording.vmstat, "pgsteal_kswapd").unwrap_or(0.0)
         + sum(&recording.vmstat, "pgsteal_direct").unwrap_or(0.0);
-    let is_counted = recording.vmstat.keys().any(|name| name.starts_with("workingset_refault"));
     match came_back {
-        0 if is_counted && evicted >= 1.0 => {
-            Some("None of the evicted pages was asked for again.".to_owned())
-        }
         0 => None,
         _ if evicted < 1.0 => Some(format!("{came_back} evicted pages were read again.")),
         _ => {

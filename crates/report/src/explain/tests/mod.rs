@@ -157,12 +157,7 @@ fn who_works_and_does_not_sleep_is_not_told_to_have_lost_nothing() {
         recording
             .within(vec![time("creator-1", "allocation stall", 15), time("creator-2", "allocation stall", 5)])
     };
-    let some = run(&[
-        ("pgsteal_kswapd", 900),
-        ("pgsteal_direct", 100),
-        ("allocstall_normal", 6),
-        ("workingset_refault_file", 0),
-    ]);
+    let some = run(&[("pgsteal_kswapd", 900), ("pgsteal_direct", 100), ("allocstall_normal", 6)]);
     let mut none = run(&[
         ("pgsteal_kswapd", 0),
         ("pgsteal_direct", 0),
@@ -175,7 +170,7 @@ fn who_works_and_does_not_sleep_is_not_told_to_have_lost_nothing() {
     often.oom_kills = vec![kill.clone(), kill];
     let told: Vec<String> = [&some, &none, &often].map(|run| summary(&explained(run))).into();
     insta::assert_snapshot!(told.join("\n"), @"
-    No task slept in the allocator or in reclaim: what they cost tasks is work. Reclaim freed 1000 pages (3.91 MiB), 10 % of them by tasks themselves in 6 allocation stalls of 20 ms altogether. None of the evicted pages was asked for again.
+    No task slept in the allocator or in reclaim: what they cost tasks is work. Reclaim freed 1000 pages (3.91 MiB), 10 % of them by tasks themselves in 6 allocation stalls of 20 ms altogether.
     The OOM killer struck after 1.3 s, and the workload went on: see below. No task slept in the allocator or in reclaim: what they cost tasks is work. Reclaim freed no page of the LRU lists, in 6 allocation stalls of 20 ms altogether; its shrinkers looked at 800 slab objects.
     The OOM killer struck twice, first after 1.3 s, and the workload went on: see below. No task slept in the allocator or in reclaim: what they cost tasks is work. Reclaim freed no page of the LRU lists, in 6 allocation stalls of 20 ms altogether; its shrinkers looked at 800 slab objects.
     ");
