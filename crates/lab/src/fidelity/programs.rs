@@ -83,6 +83,6 @@ mod tests {
         }
         let rows = rows();
         assert!(rows.iter().all(|row| row.guest.len() == 1 && row.verdict != "shown"));
-        assert_eq!(rows[0].scenario, "program_sqlite_16m");
+        assert_eq!(rows[0].scenario, "program_sqlite_32m");
     }
 }
