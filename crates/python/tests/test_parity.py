@@ -19,7 +19,6 @@ def test_a_comparison_has_the_figures_of_the_command_line(command: Command) -> N
     assert compared.to_dict() == json.loads(told)
     rows = {row["metric"]: row for row in compared.rows}
     assert rows["hot_pages_cached"]["verdict"] == "better"
-    assert compared.report("text") == command("compare", "hot-and-stream", "-q")
 
 
 def test_every_form_of_a_report_is_that_of_the_command_line(command: Command, tmp_path: Path) -> None:

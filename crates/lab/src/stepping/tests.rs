@@ -1,3 +1,5 @@
+//! A run that is stopped and looked at ends as any other; what is seen is what is there.
+
 use super::*;
 use crate::resolve::{Request, Subject};
 use crate::simulate::simulate;
