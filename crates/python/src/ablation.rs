@@ -56,7 +56,7 @@ impl Ablation {
     }
 
     /// The report of the command line: `text`, `json`, `csv` or `md`.
-    #[pyo3(signature = (format="text", *, all=false, width=WIDTH))]
+    #[pyo3(signature = (format="text", *, all=false, width=80))]
     fn report(&self, py: Python<'_>, format: &str, all: bool, width: usize) -> PyResult<String> {
         let view = lab::view(self.outcomes.iter().filter_map(Ended::recording), width, all, Vec::new());
         let ablated = self.plan.ablated(&self.outcomes, view);

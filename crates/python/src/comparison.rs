@@ -119,7 +119,7 @@ impl Comparison {
     }
 
     /// The report of the command line: `text`, `json`, `csv` or `md`.
-    #[pyo3(signature = (format="text", *, all=false, width=WIDTH))]
+    #[pyo3(signature = (format="text", *, all=false, width=80))]
     fn report(&self, py: Python<'_>, format: &str, all: bool, width: usize) -> PyResult<String> {
         let (groups, grid) = (self.groups(), self.grid());
         let recordings = groups.iter().flat_map(|group| group.recordings.iter().copied());

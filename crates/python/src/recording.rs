@@ -222,7 +222,7 @@ impl Recording {
     }
 
     /// The report of the command line: `text`, `json`, `csv` or `md`.
-    #[pyo3(signature = (format="text", *, all=false, width=WIDTH))]
+    #[pyo3(signature = (format="text", *, all=false, width=80))]
     fn report(&self, py: Python<'_>, format: &str, all: bool, width: usize) -> PyResult<String> {
         let run = &*self.inner;
         let view = lab::view([run], width, all, Vec::new());

@@ -48,7 +48,7 @@ impl Replay {
     }
 
     /// The report of the command line: `text`, `json`, `csv` or `md`.
-    #[pyo3(signature = (format="text", *, all=false, width=WIDTH))]
+    #[pyo3(signature = (format="text", *, all=false, width=80))]
     fn report(&self, py: Python<'_>, format: &str, all: bool, width: usize) -> PyResult<String> {
         let runs = self.runs();
         let view = lab::view(runs.iter().copied(), width, all, Vec::new());
@@ -208,7 +208,7 @@ impl Size {
     }
 
     /// The report of the command line: `text`, `json`, `csv` or `md`.
-    #[pyo3(signature = (format="text", *, width=WIDTH))]
+    #[pyo3(signature = (format="text", *, width=80))]
     fn report(&self, py: Python<'_>, format: &str, width: usize) -> PyResult<String> {
         match format {
             "text" => Ok(report::size_text(&self.sized, width)),

@@ -131,7 +131,14 @@ fn column(column: TableColumn) -> (Field, ArrayRef) {
     let (kind, gappy, array): (DataType, bool, ArrayRef) = match cells {
         TableCells::I64(cells) => (DataType::Int64, false, Arc::new(Int64Array::from(cells))),
         TableCells::U64(cells) => (DataType::UInt64, false, Arc::new(UInt64Array::from(cells))),
-        TableCells::Gappy(cells) => (DataType::UInt64, true, Arc::new(UInt64Array::from(cells))),
+        TableCells::Gappy(cells) => {
+            // Signed where all fit, as in the file.
+            let signed = |cell: &Option<u64>| cell.map(i64::try_from).transpose();
+            match cells.iter().map(signed).collect::<Result<Int64Array, _>>() {
+                Ok(cells) => (DataType::Int64, true, Arc::new(cells)),
+                Err(_) => (DataType::UInt64, true, Arc::new(UInt64Array::from(cells))),
+            }
+        }
         TableCells::F64(cells) => (DataType::Float64, false, Arc::new(Float64Array::from(cells))),
         TableCells::Text(cells) => (DataType::Utf8, false, Arc::new(StringArray::from(cells))),
     };

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pagetide
 import pytest
 
-PARAMS = {"hot": "10M", "stream": "128M"}
+PARAMS = {"hot": "10M", "stream": "256M"}
 
 
 @pytest.fixture

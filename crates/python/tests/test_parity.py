@@ -19,11 +19,10 @@ def test_a_comparison_has_the_figures_of_the_command_line(command: Command) -> N
     assert compared.to_dict() == json.loads(told)
     rows = {row["metric"]: row for row in compared.rows}
     assert rows["hot_pages_cached"]["verdict"] == "better"
-    assert compared.report("text") == command("compare", "hot-and-stream", "-q")
 
 
 def test_every_form_of_a_report_is_that_of_the_command_line(command: Command, tmp_path: Path) -> None:
-    options = ["--mem", "256M", "--param", "hot=10M", "--param", "stream=128M", "-q"]
+    options = ["--mem", "256M", "--param", "hot=10M", "--param", "stream=256M", "-q"]
     compared = pagetide.compare("hot-and-stream", mem="256M", params=PARAMS, seeds=2)
     run = pagetide.run("hot-and-stream", mem="256M", params=PARAMS)
     for form in ("text", "json", "csv", "md"):
@@ -36,7 +35,7 @@ def test_every_form_of_a_report_is_that_of_the_command_line(command: Command, tm
 
 def test_a_recording_of_one_is_read_by_the_other(command: Command, tmp_path: Path) -> None:
     ours, theirs = tmp_path / "python", tmp_path / "command"
-    options = ["--mem", "256M", "--param", "hot=10M", "--param", "stream=128M", "-q"]
+    options = ["--mem", "256M", "--param", "hot=10M", "--param", "stream=256M", "-q"]
     command("run", "hot-and-stream", *options, "--out", str(theirs))
     recording = pagetide.run("hot-and-stream", mem="256M", params=PARAMS, out=ours)
     assert pagetide.load(theirs).content_hash == recording.content_hash

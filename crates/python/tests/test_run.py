@@ -33,7 +33,7 @@ def test_the_same_scenario_leaves_the_same_recording_however_it_is_written(
 
 def test_what_is_given_beside_a_scenario_is_in_place_of_what_it_says(small: pagetide.Scenario) -> None:
     toml = pagetide.resolve(small, kernel="linux-5.4", seed=7, params={"hot": "12M"})
-    for told in ['kernel = "linux-5.4"', "seed = 7", 'hot = "12M"', 'stream = "128M"', 'mem = "256M"']:
+    for told in ['kernel = "linux-5.4"', "seed = 7", 'hot = "12M"', 'stream = "256M"', 'mem = "256M"']:
         assert told in toml
     assert pagetide.resolve(toml) == toml
 

@@ -20,7 +20,7 @@ def test_a_run_that_was_looked_at_leaves_the_recording_of_run(small: pagetide.Sc
 
 
 def test_zones_lists_tasks_and_pages_are_those_of_the_kernel() -> None:
-    sim = pagetide.Simulation("hot-and-stream", kernel="linux-5.4", mem="256M", params={"stream": "128M", "hot": "10M"})
+    sim = pagetide.Simulation("hot-and-stream", kernel="linux-5.4", mem="256M", params={"stream": "256M", "hot": "10M"})
     assert sim.page("hot", 0) == {"is": "absent"}
     while sim.page("hot", 0)["is"] != "cached":
         sim.step(20)
@@ -38,7 +38,7 @@ def test_zones_lists_tasks_and_pages_are_those_of_the_kernel() -> None:
 
 
 def test_generations_are_listed_with_their_numbers() -> None:
-    sim = pagetide.Simulation("hot-and-stream", kernel="linux-6.12+lru-gen", mem="256M", params={"stream": "128M"})
+    sim = pagetide.Simulation("hot-and-stream", kernel="linux-6.12+lru-gen", mem="256M", params={"stream": "256M"})
     sim.run_until("20 ms")
     assert {row["list"] for row in sim.lru()} == {"anon", "file"}
     assert all(row["generation"] is not None for row in sim.lru())

@@ -1,4 +1,4 @@
-//! A stepped run ends as one that nobody looked at, and shows what the kernel's files would.
+//! A run that is stopped and looked at ends as any other; what is seen is what is there.
 
 use super::*;
 use crate::resolve::{Request, Subject};

@@ -7,6 +7,27 @@ from typing import Any, final
 
 from ._progress import Watcher
 
+__all__ = [
+    "Ablation",
+    "Comparison",
+    "Recording",
+    "Replay",
+    "Simulation",
+    "Size",
+    "Table",
+    "ablate_features",
+    "compare_folders",
+    "compare_kernels",
+    "list_names",
+    "list_zones",
+    "load",
+    "parse_moment",
+    "replay_trace",
+    "resolve",
+    "run",
+    "size_trace",
+]
+
 __version__: str
 
 @final
@@ -21,7 +42,7 @@ class Table:
     def columns(self) -> list[str]:
         """Names of the columns, in their order."""
     def __len__(self) -> int: ...
-    def __getitem__(self, name: str) -> list[Any]:
+    def __getitem__(self, name: str, /) -> list[Any]:
         """The cells of a column as a list."""
     def to_dict(self) -> dict[str, list[Any]]:
         """The table as a dictionary of columns, each a list."""
