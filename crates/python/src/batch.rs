@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema};
-use lab::sweep::chunk::{self, HandedOver, HandedRun, PlacedRun};
+use lab::sweep::chunk::{self, HandedRun, PlacedRun};
 use lab::sweep::{RUNS_MAX_OF_DATASET, SweepRequest, Swept, plan_points, plan_up_to};
 use lab::{LabError, ReplayOptions, Request};
 use pyo3::prelude::*;
@@ -259,15 +259,11 @@ impl Sweep {
     fn report(&self, py: Python<'_>, format: &str, all: bool, width: usize) -> PyResult<String> {
         let recordings: Vec<_> =
             self.runs.iter().map(|run| chunk::recording_of(run, &self.workload)).collect();
-        let row = |(run, outcome): (&ChunkRun, &Result<recording::Recording, String>)| SweepRow {
-            values: run.values.clone(),
-            outcome: outcome.as_ref().map_err(Clone::clone),
-        };
         let rows = SweepRows {
             workload: self.workload.clone(),
             axes: self.axes.iter().map(|axis| axis.name.clone()).collect(),
             fixed: self.fixed.clone(),
-            rows: self.runs.iter().zip(&recordings).map(row).collect(),
+            rows: self.runs.iter().zip(&recordings).map(|(run, outcome)| row(run, outcome)).collect(),
             planned: self.planned,
             headlines: if all { Vec::new() } else { lab::headlines(&self.workload) },
         };
@@ -325,6 +321,10 @@ impl Sweep {
         }
         columns
     }
+}
+
+fn row<'a>(run: &ChunkRun, outcome: &'a Result<recording::Recording, String>) -> SweepRow<'a> {
+    SweepRow { values: run.values.clone(), outcome: outcome.as_ref().map_err(Clone::clone) }
 }
 
 /// A table with these columns, each of numbers or of texts; `None` is no cell.
