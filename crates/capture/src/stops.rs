@@ -118,7 +118,8 @@ impl<'a> Stops<'a> {
 
     fn kill_all(&mut self) {
         let tasks = locked(self.follower).all_tasks();
-        for tid in tasks {
+        // Those that stopped before their parent told of them say nothing more.
+        for tid in tasks.into_iter().chain(std::mem::take(&mut self.early)) {
             sys::kill(tid);
         }
         while let Ok(stopped) = sys::wait() {

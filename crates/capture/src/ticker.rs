@@ -12,6 +12,9 @@ use crate::{locked, maps};
 /// How often signals are looked for.
 const TICK: Duration = Duration::from_millis(50);
 
+/// How often what was done is passed on in any case: little is lost where this process is killed.
+const PASS: Duration = Duration::from_secs(1);
+
 /// A clock that stops when it is told to.
 #[derive(Debug, Default)]
 pub(crate) struct Bell {
@@ -56,7 +59,7 @@ pub(crate) struct Ticker<'a> {
 impl Ticker<'_> {
     /// Until the bell rings.
     pub(crate) fn run(&self) {
-        let mut looked_at = Instant::now();
+        let (mut looked_at, mut passed_at) = (Instant::now(), Instant::now());
         let tick = self.sample.unwrap_or(TICK).min(TICK);
         while !self.bell.wait(tick) {
             self.pass_signals();
@@ -64,6 +67,13 @@ impl Ticker<'_> {
             if self.sample.is_some_and(|sample| looked_at.elapsed() >= sample) {
                 self.look();
                 looked_at = Instant::now();
+            }
+            if passed_at.elapsed() >= PASS {
+                let mut follower = locked(self.follower);
+                if follower.ready() > 0 {
+                    self.outlet.pass_all(&mut follower, false);
+                }
+                passed_at = Instant::now();
             }
             if self.leave.load(Ordering::Acquire) {
                 self.waiter.wake();

@@ -259,11 +259,15 @@ impl Sweep {
     fn report(&self, py: Python<'_>, format: &str, all: bool, width: usize) -> PyResult<String> {
         let recordings: Vec<_> =
             self.runs.iter().map(|run| chunk::recording_of(run, &self.workload)).collect();
+        let rows = self.runs.iter().zip(&recordings).map(|(run, outcome)| SweepRow {
+            values: run.values.clone(),
+            outcome: outcome.as_ref().map_err(Clone::clone),
+        });
         let rows = SweepRows {
             workload: self.workload.clone(),
             axes: self.axes.iter().map(|axis| axis.name.clone()).collect(),
             fixed: self.fixed.clone(),
-            rows: self.runs.iter().zip(&recordings).map(|(run, outcome)| row(run, outcome)).collect(),
+            rows: rows.collect(),
             planned: self.planned,
             headlines: if all { Vec::new() } else { lab::headlines(&self.workload) },
         };
@@ -321,10 +325,6 @@ impl Sweep {
         }
         columns
     }
-}
-
-fn row<'a>(run: &ChunkRun, outcome: &'a Result<recording::Recording, String>) -> SweepRow<'a> {
-    SweepRow { values: run.values.clone(), outcome: outcome.as_ref().map_err(Clone::clone) }
 }
 
 /// A table with these columns, each of numbers or of texts; `None` is no cell.

@@ -53,10 +53,7 @@ impl Simulation {
     ) -> PyResult<T> {
         let (tell, told) = channel();
         let asking: Asking = Box::new(move |run| {
-            let answer = match run.as_mut() {
-                Some(_) => Some(question(Stepped(run))),
-                None => None,
-            };
+            let answer = run.is_some().then(|| question(Stepped(run)));
             // Whoever asked waits for it.
             let _ = tell.send(answer);
         });

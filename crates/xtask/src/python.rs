@@ -4,10 +4,10 @@
 //! root of the repository, with a debug build, and what the tests use beside it. Where there is no Python, or nothing
 //! can be fetched, it says so aloud and goes on. Left out: a release build of the package.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::built::{root, target};
+use crate::built::{self, root, target};
 use crate::step::{Outcome, say};
 
 /// What is asked of an interpreter.
@@ -16,6 +16,10 @@ const TOOLS: &str = "crates/python/tests/requirements.txt";
 
 /// Installs the package and runs its tests.
 pub(crate) fn test() -> Outcome {
+    // Results are held against those of the command, which may be older than the sources.
+    if let failed @ Outcome::Failed(_) = built::build("debug") {
+        return failed;
+    }
     let Some(python) = interpreter() else {
         return Outcome::Skipped("there is no Python from 3.10 on with `venv` and `ensurepip`".to_owned());
     };
@@ -44,7 +48,8 @@ fn interpreter() -> Option<&'static str> {
 }
 
 fn install(python: &Path) -> Result<(), String> {
-    let arguments = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-build-isolation"];
+    let arguments =
+        ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-build-isolation"];
     let mut pip = Command::new(python);
     pip.args(arguments).args(["--no-deps", "--force-reinstall", "."]).current_dir(root());
     pip.env("MATURIN_PEP517_ARGS", "--profile dev").env("PATH", path_with(python));
@@ -60,7 +65,7 @@ fn run(python: &Path) -> Result<(), String> {
 
 /// The search path with the environment's programs, of which `maturin` is one, before all others.
 fn path_with(python: &Path) -> String {
-    let programs = python.parent().map(Path::to_owned).unwrap_or_else(PathBuf::new);
+    let programs = python.parent().map(Path::to_owned).unwrap_or_default();
     let others = std::env::var("PATH").unwrap_or_default();
     format!("{}:{others}", programs.display())
 }

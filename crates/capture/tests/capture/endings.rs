@@ -36,6 +36,9 @@ fn a_program_that_forks_without_end_is_killed() {
     assert_eq!(seen.ended, Ended::TooManyTasks);
     assert_eq!(seen.trace.tasks.len(), 31);
     assert!(!seen.trace.operations.is_empty());
+    // Each makes two more, so that many stop before it is told whose they are: the capture once waited for them.
+    let seen = try_follow(&["sh", "-c", "f() { f & f; }; f"], &options).unwrap();
+    assert_eq!(seen.ended, Ended::TooManyTasks);
     // Many at once, too.
     let seen = try_follow(&["sh", "-c", "while :; do sleep 60 & done"], &options).unwrap();
     assert_eq!(seen.ended, Ended::TooManyTasks);
@@ -49,6 +52,20 @@ fn a_sink_that_takes_no_more_does_not_disturb_the_program() {
     let captured = command(OsStr::new("sh"), &words, &options(), &AtomicUsize::new(0), &mut sink).unwrap();
     assert_eq!(captured.ended, Ended::Exited(9));
     assert_eq!(captured.written.unwrap_err().kind(), std::io::ErrorKind::StorageFull);
+}
+
+/// A program that does little fills no piece for long: all of it was lost where the capture was killed.
+#[test]
+fn what_a_slow_program_did_is_passed_on_each_second() {
+    let words =
+        ["-c", "cat /etc/passwd > /dev/null; sleep 2.5; cat /etc/passwd > /dev/null"].map(OsString::from);
+    let mut pieces = Vec::new();
+    let mut sink = |piece: pagetide_capture::Piece| {
+        pieces.push(piece.operations.len());
+        Ok(())
+    };
+    command(OsStr::new("sh"), &words, &options(), &AtomicUsize::new(0), &mut sink).unwrap();
+    assert!(pieces.len() > 1 && pieces[0] > 10, "{pieces:?}");
 }
 
 #[test]

@@ -65,6 +65,61 @@ fn a_comparison_draws_a_figure_beside_its_tables() {
     assert!(refused.starts_with("error: `mine.svg`") && refused.ends_with("exit 1"), "{refused}");
 }
 
+/// Beside its table each command draws what `report` draws of the recordings that it has kept.
+#[test]
+fn every_table_has_its_figure() {
+    let scene = Scene::new();
+    scene.file("trace.csv", (0..400).map(|i| format!("{i},{},4096\n", i % 40)).collect::<String>());
+    let small = "hot-and-stream --param hot=1M --param stream=24M";
+    let features = "--features root-aging,shared-memcg-walk";
+    let commands = [
+        (format!("run {small} --mem 32M"), "story"),
+        (format!("sweep {small} --mem 16M,32M --kernel linux-5.3,linux-5.4 --seed 1,2"), "grid"),
+        (format!("ablate {small} --mem 16M --kernel linux-5.4 {features}"), "ablation"),
+        ("replay trace.csv --policy lru,clock --capacity 5,10,20".to_owned(), "misses"),
+    ];
+    for (command, figure) in commands {
+        let table = scene.data(&format!("{command} --out {figure}-runs"));
+        let plotted = scene.output(&format!("{command} --plot {figure}.svg --figure {figure}"));
+        let told = String::from_utf8(plotted.stderr).unwrap();
+        assert!(plotted.status.success() && told.contains(&format!("`{figure}.svg`: ")), "{told}");
+        let same = |text: &str| text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(same(&String::from_utf8(plotted.stdout).unwrap()), same(&table), "{command}");
+        scene.data(&format!("report {figure}-runs --plot reported-{figure}.svg --figure {figure}"));
+        let read = |name: String| fs::read_to_string(scene.path().join(name)).unwrap();
+        // Beside it stand the commands: of the runs, or of the recordings that were kept.
+        let drawn = |name: String| read(name).split("<desc>").next().map(str::to_owned);
+        assert_eq!(drawn(format!("{figure}.svg")), drawn(format!("reported-{figure}.svg")), "{command}");
+    }
+}
+
+#[test]
+fn a_figure_that_cannot_be_written_is_refused_before_anything_runs() {
+    let scene = Scene::new();
+    scene.file("mine.svg", "<svg/>").file("trace.csv", "0,1,4096\n");
+    let commands = [
+        "run hot-and-stream --plot figure.png",
+        "sweep hot-and-stream --mem 1G,2G --plot figure",
+        "ablate hot-and-stream --features root-aging --plot mine.svg",
+        "replay trace.csv --policy lru --capacity 5 --plot no-such-folder/figure.pdf",
+        "compare hot-and-stream --plot figure.html",
+        "run hot-and-stream --figure story",
+    ];
+    let shown = refused(&scene, &commands);
+    assert_eq!(shown.matches("error: ").count(), commands.len(), "{shown}");
+    for text in [
+        "error: `figure.png` is not named as what it would be: figures are written as SVG",
+        "hint: name it `figure.svg`",
+        "hint: name it `no-such-folder/figure.svg`",
+        "`mine.svg` exists already",
+    ] {
+        assert!(shown.contains(text), "`{text}`: {shown}");
+    }
+    let none = scene.shown("replay trace.csv --policy lru --capacity 5 --plot one.svg --figure story");
+    assert!(none.contains("there is no figure `story` to draw"), "{none}");
+    assert_eq!(scene.names(), ["mine.svg", "trace.csv"]);
+}
+
 /// Several settings: one has its figures, all are in the grid.
 #[test]
 fn a_sweep_has_a_grid_on_its_page() {

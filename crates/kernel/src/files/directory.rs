@@ -57,6 +57,8 @@ pub(crate) struct Directory {
     /// Bytes of its entries, and the most that there ever were.
     bytes: u64,
     most_bytes: u64,
+    /// Blocks that it had when the last of its files was laid out: those are on the disk since long ago.
+    laid_out: u32,
 }
 
 impl Filesystem {
@@ -134,6 +136,16 @@ impl Directory {
     pub(crate) fn entries(&self) -> impl Iterator<Item = (Name, u32)> + '_ {
         let present = self.entries.iter().filter(|entry| entry.inode != GONE);
         present.map(|entry| (entry.name(), entry.inode))
+    }
+
+    /// All that it has now was there before anything ran.
+    pub(crate) fn note_laid_out(&mut self) {
+        self.laid_out = self.blocks();
+    }
+
+    /// Blocks that were there before anything ran, without the one that leads to the others.
+    pub(crate) fn laid_out(&self) -> u32 {
+        self.laid_out
     }
 
     /// Blocks that it has.

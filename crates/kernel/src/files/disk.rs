@@ -99,7 +99,7 @@ impl DiskInodes {
         let InodeFacts { size, device, metadata, directory, extents } = facts;
         let kind = match (metadata, directory) {
             (_, Some(_)) => Kind::Directory,
-            (Metadata::OwnBlock, None) => Kind::LaidOut,
+            (Metadata::LaidOut, None) => Kind::LaidOut,
             (Metadata::Table | Metadata::None, None) => Kind::File,
         };
         let (block, pages, more) = extents.into_parts();
@@ -122,7 +122,7 @@ impl DiskInodes {
         InodeFacts {
             size: (u64::from(size[0]) << 32) | u64::from(size[1]),
             device,
-            metadata: if kind == Kind::LaidOut { Metadata::OwnBlock } else { Metadata::Table },
+            metadata: if kind == Kind::LaidOut { Metadata::LaidOut } else { Metadata::Table },
             directory: (kind == Kind::Directory).then_some(first),
             extents: Extents::from_parts(if pages == 0 { 0 } else { u64::from(first) }, pages, more),
         }
@@ -193,7 +193,7 @@ mod tests {
         let file = InodeFacts {
             size: 5 << 32 | 7,
             device: 3,
-            metadata: Metadata::OwnBlock,
+            metadata: Metadata::LaidOut,
             directory: None,
             extents: Extents::from_parts(77, 9, Vec::new()),
         };

@@ -17,8 +17,8 @@ pub(crate) const NO_MAPPING: MappingId = MappingId(u32::MAX);
 /// Where the metadata of an inode is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Metadata {
-    /// In a block of its own that maps its extents: a file that was laid out.
-    OwnBlock,
+    /// In inode tables that are in memory since it was laid out, and in a block of its own if it has many extents.
+    LaidOut,
     /// In the inode tables, 16 to a block: a file that was created.
     Table,
     /// Nowhere: the block device itself.

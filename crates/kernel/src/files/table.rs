@@ -180,12 +180,14 @@ impl Files {
     pub(crate) fn lay_out(&mut self, directory: &Inode, name: Name, pages: u32, size: u64) {
         let number = self.inodes.take_number();
         let mut inode = Inode::new(number, NO_MAPPING, size);
-        (inode.metadata, inode.device) = (Metadata::OwnBlock, directory.device);
+        (inode.metadata, inode.device) = (Metadata::LaidOut, directory.device);
         self.align(inode.device);
         self.allocate(&inode, pages);
         self.align(inode.device);
         self.write(&inode);
         self.add_name(directory, name, number);
+        let index = directory.directory.expect("a directory") as usize;
+        self.directories[index].note_laid_out();
     }
 
     fn align(&mut self, device: u16) {

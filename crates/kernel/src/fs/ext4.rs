@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
-use mm::fs::ext4::layout::OWN_BLOCKS;
+use mm::fs::ext4::layout::{OWN_BLOCKS, has_extent_block};
 use mm::pages::tree::Slot;
 use mm::version::geometry::Cache;
 
@@ -20,10 +20,11 @@ use crate::machine::Machine;
 use crate::tasks::process::Process;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// The extents of a laid-out file are in a metadata block that is read through the block device's
-    /// own page cache, which repeated use makes active; it is charged to whoever reads it first.
+    /// The extents of a large file are in a metadata block that is read through the block device's own page cache,
+    /// which repeated use makes active; it is charged to whoever reads it first. Of smaller ones they are in the
+    /// inode. Left out: the second such block, from 42 GiB on.
     pub(crate) async fn read_extents(&self, process: &Process, inode: &Inode) -> Result<(), Errno> {
-        if inode.metadata != Metadata::OwnBlock {
+        if inode.metadata != Metadata::LaidOut || !has_extent_block(inode.mapped_pages()) {
             return Ok(());
         }
         let device = self.device_of(inode);

@@ -88,26 +88,29 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
-    /// Looks a metadata block up in order to read it. One that was never used holds nothing.
+    /// Looks a metadata block up in order to read it. One that was never used holds nothing. True: it was not in
+    /// memory.
     pub(crate) async fn read_metadata(
         &self,
         process: &Process,
         device: &Rc<Inode>,
         block: u32,
-    ) -> Result<(), Errno> {
+    ) -> Result<bool, Errno> {
+        let mut was_missing = false;
         loop {
             match self.look(device, block) {
                 Found::Ready(pfn) => {
                     let cpu = self.machine().current_cpu();
                     self.mem(|mem| mem.mark_accessed(cpu, pfn));
-                    return Ok(());
+                    return Ok(was_missing);
                 }
                 Found::Marker(_) => {}
                 Found::Locked => self.wait_for_page(device.mapping, block).await,
                 Found::Missing if self.mem(|mem| mem.journal_has_block(device.device, block)) => {
+                    was_missing = true;
                     self.bring_block(Some(process), device, block).await?;
                 }
-                Found::Missing => return Ok(()),
+                Found::Missing => return Ok(was_missing),
             }
             process.check_alive()?;
         }

@@ -70,18 +70,16 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         directory: &Inode,
         name: Name,
     ) -> Result<(), Errno> {
-        self.make_journals();
         let place = self.shared.files.borrow().place(directory, name);
-        let (device, id) = (self.device_of(directory), directory_id(directory));
         for number in index_block(place).into_iter().chain([leaf(place)]) {
-            if let Some(block) = self.mem(|mem| mem.find_directory_block(device.device, id, number)) {
-                self.read_metadata(process, &device, block).await?;
-            }
+            self.read_entries(process, directory, number).await?;
         }
         Ok(())
     }
 
-    /// The names in a block of a directory are read.
+    /// The names in a block of a directory are read. One that is not in memory is looked up twice, to have it read
+    /// and to use it: in a guest of 6.12 that was just booted, the directory of the first file that was opened was one
+    /// active page, whatever was done to the file.
     pub(crate) async fn read_entries(
         &self,
         process: &Process,
@@ -89,11 +87,29 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         number: u32,
     ) -> Result<(), Errno> {
         self.make_journals();
-        let (device, id) = (self.device_of(directory), directory_id(directory));
-        match self.mem(|mem| mem.find_directory_block(device.device, id, number)) {
-            Some(block) => self.read_metadata(process, &device, block).await,
-            None => Ok(()),
+        let device = self.device_of(directory);
+        let Some(block) = self.find_entries(directory, number) else { return Ok(()) };
+        if self.read_metadata(process, &device, block).await? {
+            self.read_metadata(process, &device, block).await?;
         }
+        Ok(())
+    }
+
+    /// The block of the device that holds block `number` of a directory. Those of a directory of laid-out files are on
+    /// the disk, though nobody wrote them.
+    fn find_entries(&self, directory: &Inode, number: u32) -> Option<u32> {
+        let (disk, id) = (directory.device, directory_id(directory));
+        let laid_out = self.shared.files.borrow().names(directory).laid_out();
+        let is_laid_out = number < laid_out || (number == laid_out && laid_out > 1);
+        self.mem(|mem| {
+            let known = mem.find_directory_block(disk, id, number);
+            if known.is_some() || !is_laid_out {
+                return known;
+            }
+            let block = mem.directory_block(disk, id, number);
+            mem.journal_make_block(disk, block);
+            Some(block)
+        })
     }
 
     /// A name is added or removed: its block changes, and the times of the directory. The index leads there.
@@ -107,15 +123,19 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let place = self.shared.files.borrow().place(directory, name);
         let (device, id) = (self.device_of(directory), directory_id(directory));
         if let Some(number) = index_block(place) {
-            match self.mem(|mem| mem.find_directory_block(device.device, id, number)) {
-                Some(index) => self.read_metadata(process, &device, index).await?,
+            match self.find_entries(directory, number) {
+                Some(index) => {
+                    self.read_metadata(process, &device, index).await?;
+                }
                 None => {
                     let index = self.mem(|mem| mem.directory_block(device.device, id, number));
                     self.change_block(Some(process), &device, index, 1).await?;
                 }
             }
         }
-        let block = self.mem(|mem| mem.directory_block(device.device, id, leaf(place)));
+        let known = self.find_entries(directory, leaf(place));
+        let block =
+            known.unwrap_or_else(|| self.mem(|mem| mem.directory_block(device.device, id, leaf(place))));
         self.change_block(Some(process), &device, block, 1).await?;
         // The root has one of the first inodes.
         let number = if directory.is_root() { 0 } else { directory.number };
@@ -142,7 +162,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// An inode comes back into memory.
     pub(crate) async fn read_inode(&self, process: &Process, inode: &Inode) -> Result<(), Errno> {
         self.make_journals();
-        self.read_metadata(process, &self.device_of(inode), layout::table_block(inode.number)).await
+        let device = self.device_of(inode);
+        self.read_metadata(process, &device, layout::table_block(inode.number)).await.map(drop)
     }
 }
 

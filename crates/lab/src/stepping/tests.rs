@@ -1,3 +1,5 @@
+//! A stepped run ends as one that nobody looked at, and shows what the kernel's files would.
+
 use super::*;
 use crate::resolve::{Request, Subject};
 use crate::simulate::simulate;

@@ -37,7 +37,7 @@ fn killed(recording: &Recording) -> Option<String> {
     let first = recording.oom_kills.first()?;
     let times = match recording.oom_kills.len() {
         1 => String::new(),
-        kills => format!("{} and first ", so_often(kills as u64)),
+        kills => format!("{}, first ", so_often(kills as u64)),
     };
     let at = duration(first.at_ns as f64);
     Some(format!("The OOM killer struck {times}after {at}, and the workload went on: see below."))
@@ -233,7 +233,9 @@ fn refaulted(recording: &Recording) -> Option<String> {
         + sum(&recording.vmstat, "pgsteal_direct").unwrap_or(0.0);
     let is_counted = recording.vmstat.keys().any(|name| name.starts_with("workingset_refault"));
     match came_back {
-        0 if is_counted && evicted >= 1.0 => Some("None of them came back.".to_owned()),
+        0 if is_counted && evicted >= 1.0 => {
+            Some("None of the evicted pages was asked for again.".to_owned())
+        }
         0 => None,
         _ if evicted < 1.0 => Some(format!("{came_back} evicted pages were read again.")),
         _ => {

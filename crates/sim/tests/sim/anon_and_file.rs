@@ -57,7 +57,9 @@ fn the_more_a_kernel_may_swap_the_less_often_it_reads_the_file_anew() {
         let out = while_streaming(&some, "pswpout");
         assert!(out > 0 && while_streaming(&much, "pswpout") * 100 >= out * 99, "{kernel}");
         assert_eq!(metric(&some, "hot_pages_resident"), 2048, "{kernel}: what is hot stays");
+        // Whoever counts them takes a page or two for the answer, at the limit: some more go.
         let gone = COLD_PAGES - metric(&some, "cold_pages_resident");
+        let out = between(&some, "hot_ready", "hot_reread", "pswpout");
         assert!(gone <= out && gone * 10 > out * 9, "{kernel}: {gone} of {out} pages swapped out are cold");
     }
 }

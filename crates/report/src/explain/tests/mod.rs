@@ -75,7 +75,8 @@ fn the_first_line_says_how_long_tasks_waited_for_what_could_not_come() {
     `reader-1` in phase `read`: twice in `congestion_wait` until its timeout, 20 ms each, while nothing was under way that
     could have woken them. All waiting of all tasks, disks included, was 580 ms: 500 ms of 2 tasks `reader-*` in
     `folio_wait_locked`, 50 ms of 2 tasks `reader-*` in `congestion_wait` and 30 ms of `kswapd0` in `congestion_wait`.
-    Reclaim freed 1000 pages (3.91 MiB), 10 % of them by tasks themselves in 7 allocation stalls of 20 ms altogether.
+    Reclaim freed 1000 pages (3.91 MiB), 10 % of them by tasks themselves in 7 allocation stalls of 20 ms altogether and
+    pauses between them of 55 ms.
 
     who waited, where, on whom
      who                 where                                    waits for             times  in all  longest    nothing
@@ -141,6 +142,42 @@ fn what_is_not_known_is_neither_nothing_nor_all() {
     How long tasks were in waits that nothing could end is not known for 5 ms of 5 ms that the allocator and reclaim made tasks wait, and none is known to have been for nothing. All waiting of all tasks, disks included, was 5 ms: 5 ms of `t` in `congestion_wait`.
     Tasks spent 15 ms at least, and 20 ms at most, in waits that nothing could end: 15 % to 20 % of 100 ms that the allocator and reclaim made tasks wait. It was `t` in phase `read`: twice in `congestion_wait` until its timeout, 7.5 ms each, while nothing was under way that could have woken them. All waiting of all tasks, disks included, was 100 ms: 100 ms of `t` in `congestion_wait`.
     Neither the allocator nor reclaim made anybody wait. All waiting of all tasks, disks included, was 5 ms: 5 ms of `t` in `folio_wait_locked`.
+    ");
+}
+
+/// "Neither the allocator nor reclaim made anybody wait", it said, and then told of thousands of stalls; and of the
+/// OOM kill that came of them nothing.
+#[test]
+fn who_works_and_does_not_sleep_is_not_told_to_have_lost_nothing() {
+    let map = |stats: &[(&str, u64)]| stats.iter().map(|&(name, count)| (name.to_owned(), count)).collect();
+    let run = |stats: &[(&str, u64)]| {
+        let mut recording = Recording::new("linux-6.12", "small-files", "sim", "linux-6.12", 1);
+        recording.vmstat = map(stats);
+        recording.metrics.insert("wait_seconds".to_owned(), 0.0);
+        recording
+            .within(vec![time("creator-1", "allocation stall", 15), time("creator-2", "allocation stall", 5)])
+    };
+    let some = run(&[
+        ("pgsteal_kswapd", 900),
+        ("pgsteal_direct", 100),
+        ("allocstall_normal", 6),
+        ("workingset_refault_file", 0),
+    ]);
+    let mut none = run(&[
+        ("pgsteal_kswapd", 0),
+        ("pgsteal_direct", 0),
+        ("allocstall_normal", 6),
+        ("slabs_scanned", 800),
+    ]);
+    let kill = recording::OomKill { at_ns: 1_300 * MS, task: "creator-1".into(), ..Default::default() };
+    none.oom_kills = vec![kill.clone()];
+    let mut often = none.clone();
+    often.oom_kills = vec![kill.clone(), kill];
+    let told: Vec<String> = [&some, &none, &often].map(|run| summary(&explained(run))).into();
+    insta::assert_snapshot!(told.join("\n"), @"
+    No task slept in the allocator or in reclaim: what they cost tasks is work. Reclaim freed 1000 pages (3.91 MiB), 10 % of them by tasks themselves in 6 allocation stalls of 20 ms altogether. None of the evicted pages was asked for again.
+    The OOM killer struck after 1.3 s, and the workload went on: see below. No task slept in the allocator or in reclaim: what they cost tasks is work. Reclaim freed no page of the LRU lists, in 6 allocation stalls of 20 ms altogether; its shrinkers looked at 800 slab objects.
+    The OOM killer struck twice, first after 1.3 s, and the workload went on: see below. No task slept in the allocator or in reclaim: what they cost tasks is work. Reclaim freed no page of the LRU lists, in 6 allocation stalls of 20 ms altogether; its shrinkers looked at 800 slab objects.
     ");
 }
 
