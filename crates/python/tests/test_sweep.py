@@ -107,7 +107,7 @@ def test_a_mistake_is_told_before_anything_runs(tmp_path: Path) -> None:
         ({"kernel": ["linux-6.12", "linux-9"]}, "linux-9"),
         ({"sysctls": {"vm.swapiness": [1, 2]}}, "vm.swapiness"),
         ({"mem": "64M"}, "nothing to sweep over"),
-        ({"mem": [str(size) for size in range(1000)], "seeds": 1000}, "100000 at most"),
+        ({"mem": [f"{size}M" for size in range(64, 1064)], "seeds": 1000}, "100000 at most"),
         ({"kernel": ["linux-5.4", "linux-6.12"], "policy": "lru"}, "for traces"),
     ]
     for wrong, told in mistakes:

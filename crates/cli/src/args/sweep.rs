@@ -48,7 +48,7 @@ pub(crate) struct SweepArgs {
     pub(crate) jobs: Option<usize>,
     /// Run on this Dask cluster, by the Python package pagetide; --out takes one dataset of Parquet files instead of
     /// recordings, here or at a URL [default: on this machine] [example: tcp://scheduler:8786]
-    #[arg(long, value_name = "ADDRESS", conflicts_with = "jobs", help_heading = "Run")]
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["jobs", "plot"], help_heading = "Run")]
     pub(crate) dask: Option<String>,
     /// Print the resolved scenarios instead of running them
     #[arg(long, help_heading = "Run")]

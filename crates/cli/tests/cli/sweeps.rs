@@ -217,3 +217,41 @@ fn what_is_no_sweep_is_told_with_its_remedy() {
     exit 1
     ");
 }
+
+/// Python is whatever `PAGETIDE_PYTHON` names: here a script that keeps what it is handed and says how it ended.
+#[test]
+fn a_cluster_is_handed_the_whole_plan_and_says_how_it_ended() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let scene = Scene::new();
+    scene.file("python", "#!/bin/sh\n/bin/cat > handed.json\necho a table\necho half way >&2\nexit 3\n");
+    let python = scene.path().join("python");
+    std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let arguments = format!("{SMALL} --mem 32M..128M --dask tcp://there:8786 --out s3://bucket/mem --resume");
+    let output = scene.command(&arguments).env("PAGETIDE_PYTHON", &python).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    assert_eq!(
+        (text(&output.stdout), text(&output.stderr)),
+        ("a table\n".to_owned(), "half way\n".to_owned())
+    );
+    assert_eq!(output.status.code(), Some(3));
+    let handed = json(&std::fs::read_to_string(scene.path().join("handed.json")).unwrap());
+    assert_eq!(
+        (&handed["scheduler"], &handed["out"]),
+        (&json("\"tcp://there:8786\""), &json("\"s3://bucket/mem\""))
+    );
+    let runs = handed["plan"]["runs"].as_array().unwrap();
+    assert_eq!((runs.len(), &handed["resume"]), (3, &json("true")));
+    let dry = scene.data(&format!("{SMALL} --mem 32M..128M --dry-run"));
+    let scenarios: Vec<&str> = runs.iter().map(|run| run["scenario"].as_str().unwrap()).collect();
+    assert_eq!(scenarios.join("\n"), dry);
+
+    let missing = scene.command(&arguments).env("PAGETIDE_PYTHON", "no-such-python").output().unwrap();
+    let told = text(&missing.stderr);
+    assert!(
+        told.contains("`no-such-python` cannot be started") && told.contains("PAGETIDE_PYTHON"),
+        "{told}"
+    );
+    let real = scene.shown(&format!("{SMALL} --mem 32M..128M --on vm:6.12 --dask tcp://there:8786"));
+    assert!(real.contains("runs the model, and this one runs on `vm:6.12`"), "{real}");
+}

@@ -147,6 +147,8 @@ class Remote:
 
 def run_on(client: Client, plan: Plan, missing: Sequence[Chunk], keep: Keep, told: Told) -> None:
     """Runs chunks on a cluster."""
+    if client.asynchronous:
+        raise UsageError("an asynchronous client cannot be waited for: give one made without `asynchronous=True`")
     tasks = _Tasks(client, plan, told)
     killed: list[Chunk] = []
     try:

@@ -46,6 +46,8 @@ class _Here:
             return (self.root / name).read_bytes()
         except FileNotFoundError:
             return None
+        except NotADirectoryError:
+            raise InputError(f"`{self.root}` is not a folder") from None
 
     def write(self, name: str, data: bytes) -> None:
         path = self.root / name
@@ -115,7 +117,7 @@ class Dataset:
             if others:
                 message = f"`{self.path}` is no dataset of a sweep: it has `{others[0]}`, and no `{PLAN}`"
                 raise InputError(message, hint="name a new folder")
-            self.files.write(PLAN, (json.dumps(described, indent=1) + "\n").encode())
+            self._write(PLAN, (json.dumps(described, indent=1) + "\n").encode())
             return set()
         if not may_exist:
             raise InputError(
@@ -136,13 +138,19 @@ class Dataset:
 
     def write(self, chunk: str, data: bytes) -> None:
         """Keeps a chunk."""
-        self.files.write(f"{RUNS}/{chunk}{SUFFIX}", data)
+        self._write(f"{RUNS}/{chunk}{SUFFIX}", data)
 
     def read(self) -> list[tuple[str, bytes]]:
         """Names and bytes of the chunks that have finished."""
         named = [f"{RUNS}/{name}{SUFFIX}" for name in self._finished()]
         read = ((f"{self.path}/{name}", self.files.read(name)) for name in named)
         return [(name, data) for name, data in read if data is not None]
+
+    def _write(self, name: str, data: bytes) -> None:
+        try:
+            self.files.write(name, data)
+        except OSError as error:
+            raise InputError(f"cannot write `{self.path}/{name}`: {error}") from error
 
     def _finished(self) -> list[str]:
         return [name.removesuffix(SUFFIX) for name in self.files.names(RUNS) if name.endswith(SUFFIX)]

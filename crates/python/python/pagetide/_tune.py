@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import _native
-from ._api import compare
 from ._errors import Error, InputError, Interrupted, UsageError
 from ._native import Comparison, Stop, Table
 from ._progress import ProgressLike, watcher
@@ -512,7 +511,7 @@ class _Search:
                 for place, (_, _, _, scenario) in enumerate(self.problem.runs(settings)):
                     recording = _native.record(name, scenario)
                     recording.write(os.path.join(folders[-1], f"{place + 1:04}"))
-            return compare(*folders)
+            return _native.compare_folders(folders)
 
 
 class _Failed:
