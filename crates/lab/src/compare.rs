@@ -9,7 +9,7 @@ use std::path::Path;
 use recording::Recording;
 use report::{Grid, Group};
 use workload::KernelSpec;
-use workload::scenario::{Backend, GUEST_MACHINE, Scenario, check_kernel};
+use workload::scenario::{Backend, GUEST_MACHINE, Scenario, check_kernel, is_guest_machine};
 
 use crate::error::LabError;
 use crate::experiment::Experiment;
@@ -181,7 +181,7 @@ impl Sides<'_> {
                 }
             }
         }
-        if asked.machine.take_if(|machine| !is_guest(backend) || machine != GUEST_MACHINE).is_some() {
+        if asked.machine.take_if(|machine| !is_guest(backend) || !is_guest_machine(machine)).is_some() {
             others.push("--machine");
         }
         if *backend == Backend::Host && asked.mem.take().is_some() {

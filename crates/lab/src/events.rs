@@ -5,7 +5,7 @@
 //! | pages of a file | `cgroup` charged, `file`, `page` the first, `pages` all, `order` of each folio |
 //! | anonymous pages | the same; `file` is `anon:TASK/N`, the N-th mapping of the task, 0 what it has from the start |
 //! | `page_reclaimed`, `page_deactivated`, `page_rotated` | also `by_cgroup` and `priority` of the reclaimer |
-//! | `page_swapped_in` | `reason`: from where, and whether ahead of a fault; what `page_reclaimed` as `swapped out` took |
+//! | `page_swapped_in` | `reason`: from where, and whether ahead of a fault; `page_reclaimed` tells who went |
 //! | `page_refaulted` | `value`: distance in pages |
 //! | `mm_lru_activate` | what `pgactivate` counts, those that reclaim activates included: these have `by_cgroup` |
 //! | `mm_lru_insertion` | `reason`: the list; without a file: anonymous |

@@ -13,8 +13,9 @@ use linux::host::{self, HostOptions};
 use linux::vm::{self, Hardware, VmFilesystem, VmKernel, VmSpec};
 use linux::{DiskShare, LinuxError, LinuxResult, NotAShare, Told};
 use recording::{OomKill, Recording, Series};
+use sim::machines::MachineSpec;
 use units::{Bytes, Nanos, parse_size};
-use workload::scenario::{Backend, Scenario, ScenarioProblem, parse_interval};
+use workload::scenario::{Backend, GUEST_MACHINE, Scenario, ScenarioProblem, parse_interval};
 
 use crate::at_kill::with_kill;
 use crate::balance::with_balance;
@@ -175,6 +176,7 @@ fn vm_spec(scenario: &Scenario, version: &str, policy: &HostPolicy) -> VmSpec {
             numa_nodes: guest.numa_nodes,
         },
         filesystem,
+        read_ahead_kib: read_ahead_kib(scenario),
         share: policy.share,
         seed: scenario.seed,
         sysctls: texts(scenario),
@@ -183,6 +185,13 @@ fn vm_spec(scenario: &Scenario, version: &str, policy: &HostPolicy) -> VmSpec {
         sample_period: sample_period(scenario.interval),
         ..VmSpec::new(VmKernel::parse(version))
     }
+}
+
+/// How far a guest reads its disks ahead: as its machine says, `guest-tcg+readahead=8M`, or as the measured ones do.
+fn read_ahead_kib(scenario: &Scenario) -> u32 {
+    let machine = MachineSpec::parse(scenario.machine.as_deref().unwrap_or(GUEST_MACHINE));
+    let readahead = machine.expect("the machine was checked").readahead.expect("guests have one");
+    u32::try_from(readahead.get() >> 10).expect("64 MiB at most")
 }
 
 /// The time between two samples that was asked for, or that of those who ask for none.

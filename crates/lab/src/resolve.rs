@@ -16,8 +16,8 @@ use units::{Bytes, Seed};
 use workload::params::split_pair;
 use workload::scenario::{
     GUEST_MACHINE, Guest, LruGen, SEED_DEFAULT, ScenarioProblem, Swap, Written, check_kernel, check_lru_gen,
-    check_machine, check_mem, check_swap, interval_text, lru_gen_of, parse_interval, parse_mem_of,
-    parse_sysctl_value,
+    check_machine, check_mem, check_swap, interval_text, is_guest_machine, lru_gen_of, parse_interval,
+    parse_mem_of, parse_sysctl_value,
 };
 use workload::small_files::{FULL, SOURCE_MEMORY};
 use workload::{Backend, KernelSpec, MachineSize, ParamError, Params, Scenario, ScenarioError, WorkloadSpec};
@@ -248,8 +248,12 @@ impl Request {
             scenario.kernel = simulated.then_some(kernel);
         }
         if let Some(machine) = &self.machine {
-            let is_guest = matches!(scenario.backend, Backend::Vm(_)) && machine == GUEST_MACHINE;
-            if !is_guest {
+            let is_guest = matches!(scenario.backend, Backend::Vm(_)) && is_guest_machine(machine);
+            if is_guest {
+                // It may say how far its disks are read ahead.
+                MachineSpec::parse(machine).map_err(no_machine)?;
+                scenario.machine = Some(machine.clone());
+            } else {
                 let machine = names.vocabulary().machine(machine)?;
                 check_machine("--machine", &machine, &scenario.backend)?;
                 scenario.mem = Some(machine_spec(&machine).default_mem);
@@ -336,6 +340,11 @@ fn read_file(path: &Path) -> Result<String, LabError> {
     std::fs::read_to_string(path).map_err(|source| LabError::Unreadable { path: path.to_owned(), source })
 }
 
+/// A machine that cannot be.
+fn no_machine(error: machines::MachineError) -> ScenarioProblem {
+    ScenarioProblem::Model { message: error.to_string(), hint: Some(error.hint()) }
+}
+
 /// Reads what `path` has in it, and checks what only the model knows: each mistake is told at its line.
 fn read_text(
     path: &Path,
@@ -350,11 +359,7 @@ fn read_text(
         check_changes(kernel).map_err(|problem| at("kernel", problem))?;
     }
     if let Some(machine) = &written.scenario.machine {
-        let model = |error: machines::MachineError| ScenarioProblem::Model {
-            message: error.to_string(),
-            hint: Some(error.hint()),
-        };
-        MachineSpec::parse(machine).map_err(|error| at("machine", model(error)))?;
+        MachineSpec::parse(machine).map_err(|error| at("machine", no_machine(error)))?;
     }
     for (name, value) in &written.scenario.sysctls {
         Sysctl::parse(name)
@@ -402,7 +407,7 @@ fn fill_in(scenario: &mut Scenario) -> Result<(), LabError> {
             fill_in_swap(scenario);
         }
         Backend::Vm(_) => {
-            scenario.machine = Some(GUEST_MACHINE.to_owned());
+            scenario.machine.get_or_insert_with(|| GUEST_MACHINE.to_owned());
             let mem = if is_full(scenario) { SOURCE_MEMORY } else { guest_mem() };
             scenario.mem.get_or_insert(mem);
             fill_in_swap(scenario);

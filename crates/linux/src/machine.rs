@@ -8,9 +8,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use units::{Bytes, Pages};
-use workload::MachineSize;
+use workload::{Errno, MachineSize, SystemError};
 
-use crate::cgroup::limit_of;
+use crate::cgroup::{errno, limit_of, write_existing};
 use crate::discover;
 use crate::error::LinuxError;
 use crate::parse;
@@ -19,6 +19,17 @@ use crate::parse;
 pub(crate) fn cpus_online() -> u16 {
     let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     cpus_in(&online).max(1)
+}
+
+/// Writes a file of a NUMA node, which is for all programs: only where those may be disturbed.
+pub(crate) fn write_of_node(node: u8, file: &str, value: &str, host_wide: bool) -> Result<(), SystemError> {
+    let subject = format!("node{node}/{file}");
+    let failed = |errno| SystemError::new("write", &subject, errno);
+    if !host_wide {
+        return Err(failed(Errno::Perm));
+    }
+    let path = Path::new("/sys/devices/system/node").join(&subject);
+    write_existing(&path, value).map_err(|error| failed(errno(&error)))
 }
 
 /// Keeps this task on a CPU; where that is not allowed it goes on where it is.

@@ -505,12 +505,7 @@ impl System for LinuxSystem {
     }
 
     async fn node_write(&self, node: u8, file: &str, value: &str) -> Result<(), SystemError> {
-        let subject = format!("node{node}/{file}");
-        if !self.0.host_wide {
-            return Err(SystemError::new("write", subject, Errno::Perm));
-        }
-        let path = Path::new("/sys/devices/system/node").join(&subject);
-        cgroup::write_existing(&path, value).map_err(|error| failed("write", &subject, &error))
+        machine::write_of_node(node, file, value, self.0.host_wide)
     }
 
     /// In ticks of 10 ms, by `/proc/self/stat`.

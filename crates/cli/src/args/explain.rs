@@ -16,7 +16,7 @@ pub(crate) struct ExplainArgs {
     /// A recording, or a workload or scenario file (*.toml) to run for it [example: recordings/run]
     #[arg(value_name = "RECORDING|WORKLOAD|SCENARIO.toml")]
     pub(crate) subject: String,
-    /// Tell the story of this file [example: hot]
+    /// Tell the story of this file, or of memory, which is called anon:TASK/N [example: hot]
     #[arg(long, value_name = "NAME", conflicts_with = "folded")]
     pub(crate) file: Option<String>,
     /// With `--file`: tell the whole story of this page, or of pages N to M [example: 17]

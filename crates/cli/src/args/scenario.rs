@@ -79,7 +79,8 @@ pub(crate) struct ScenarioArgs {
     /// Memory of a simulated or virtual machine [default: the workload's own] [example: 1016336kB]
     #[arg(long, value_name = "SIZE", help_heading = "Machine", allow_hyphen_values = true)]
     pub(crate) mem: Option<String>,
-    /// What a simulated or virtual machine swaps to: zram:SIZE, disk:SIZE, several with commas, or none
+    /// What a simulated or virtual machine swaps to: zram:SIZE, disk:SIZE, several with commas,
+    /// each perhaps with ,prio=N behind it, or none
     /// [default: the workload's own] [example: zram:256M]
     #[arg(long, value_name = "AREAS", help_heading = "Machine", allow_hyphen_values = true)]
     pub(crate) swap: Option<String>,

@@ -18,6 +18,21 @@ pub struct Need {
 }
 
 const CGROUPS: &[Need] = &[Need { any: &[Rule::Cgroups(Cgroups::V2)], or_else: "it has no memory cgroups" }];
+const QUARTERS: &[Need] = &[Need {
+    any: &[
+        Rule::ProactiveReclaim(ProactiveReclaim::Quarters),
+        Rule::ProactiveReclaim(ProactiveReclaim::QuartersOrAnon),
+    ],
+    or_else: "it has no memory.reclaim that frees a quarter at a time, which it would do as",
+}];
+const ASKED: &[Need] = &[Need {
+    any: &[
+        Rule::ProactiveReclaim(ProactiveReclaim::Whole),
+        Rule::ProactiveReclaim(ProactiveReclaim::Quarters),
+        Rule::ProactiveReclaim(ProactiveReclaim::QuartersOrAnon),
+    ],
+    or_else: "nobody can ask it for reclaim",
+}];
 const BOOSTS: &[Need] = &[Need {
     any: &[Rule::WatermarkBoost(WatermarkBoost::V2), Rule::WatermarkBoost(WatermarkBoost::Merged)],
     or_else: "it does not boost watermarks",
@@ -75,21 +90,8 @@ impl Feature {
                 any: &[Rule::LruKind(LruKind::Generations)],
                 or_else: "it has the classic LRU (`lru-gen` is the other one)",
             }],
-            Self::NodeReclaimFile => &[Need {
-                any: &[
-                    Rule::ProactiveReclaim(ProactiveReclaim::Quarters),
-                    Rule::ProactiveReclaim(ProactiveReclaim::QuartersOrAnon),
-                ],
-                or_else: "it has no memory.reclaim that frees a quarter at a time, which it would do as",
-            }],
-            Self::ProactiveReclaimCounted => &[Need {
-                any: &[
-                    Rule::ProactiveReclaim(ProactiveReclaim::Whole),
-                    Rule::ProactiveReclaim(ProactiveReclaim::Quarters),
-                    Rule::ProactiveReclaim(ProactiveReclaim::QuartersOrAnon),
-                ],
-                or_else: "nobody can ask it for reclaim",
-            }],
+            Self::NodeReclaimFile => QUARTERS,
+            Self::ProactiveReclaimCounted => ASKED,
             Self::SharedMemcgWalk
             | Self::PartialMemcgWalk
             | Self::SiblingProtection

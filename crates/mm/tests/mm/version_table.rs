@@ -278,6 +278,9 @@ fn every_version_decides_as_its_sources_say() {
     slots when no cluster is free
       SwapClusters(Scan): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1
       SwapClusters(Lists): 6.12 7.2
+    turns of swap areas of equal priority
+      SwapTurns(PerCall): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12
+      SwapTurns(PerCluster): 7.2
     swapped-out pages of zeroes
       ZeroPages(Written): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1
       ZeroPages(Bitmap): 6.12 7.2
@@ -296,6 +299,9 @@ fn every_version_decides_as_its_sources_say() {
     chains of pages in compressed memory
       ZspageChain(UpToFour): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1
       ZspageChain(UpToEight): 6.12 7.2
+    memory.swap.high
+      SwapHigh(None): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7
+      SwapHigh(Sleep): 5.10 6.1 6.12 7.2 +memory-swap-high
     zswap
       Zswap(Absent): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
       Zswap(OneList): 6.1
@@ -334,6 +340,9 @@ fn every_version_decides_as_its_sources_say() {
     the node that a request tries first
       NodeChoice(Nearest): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12
       NodeChoice(SparesKswapd): 7.2 +skip-nodes-with-kswapd
+    vm.defrag_mode
+      DefragMode(None): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12
+      DefragMode(Sysctl): 7.2 +defrag-mode
     what weighs anonymous pages against file pages
       LruCost(Rotations): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7
       LruCost(Io): 5.10 6.1 +cost-model
@@ -353,7 +362,14 @@ fn every_version_decides_as_its_sources_say() {
     memory.reclaim
       ProactiveReclaim(None): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
       ProactiveReclaim(Whole): 6.1 +memory-reclaim
-      ProactiveReclaim(Quarters): 6.12 7.2 +memory-reclaim-swappiness
+      ProactiveReclaim(Quarters): 6.12 +memory-reclaim-swappiness
+      ProactiveReclaim(QuartersOrAnon): 7.2 +memory-reclaim-anon-only
+    what proactive reclaim counts as
+      ProactiveCounts(Direct): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12
+      ProactiveCounts(Proactive): 7.2 +proactive-reclaim-counted
+    reclaim of a node
+      NodeReclaim(None): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12
+      NodeReclaim(File): 7.2 +node-reclaim-file
     the lists of pages
       LruKind(TwoLists): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
       LruKind(Generations): +lru-gen

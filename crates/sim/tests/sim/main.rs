@@ -7,6 +7,7 @@
 mod anon_and_file;
 mod attribution;
 mod boosts;
+mod defrag_mode;
 mod events;
 mod evicted_inodes;
 mod file_calls;

@@ -242,6 +242,7 @@ fn the_victim_is_who_holds_most_in_memory_and_in_swap_together_and_the_report_te
     let story = |sys: SimSystem| async move {
         sys.set_oom_score_adj(-1000).await?;
         let swapped = |sys: SimSystem| async move {
+            sys.set_oom_score_adj(0).await?; // Not as its parent.
             let memory = sys.map_anonymous(Bytes(900 * 4096)).await?;
             sys.touch(&memory, 0, 900).await?;
             sys.advise(&memory, Advice::PageOut).await?;

@@ -7,9 +7,7 @@ use crate::anon_and_file::play;
 
 /// P may use so much swap before its tasks sleep.
 fn run(kernel: &str, high: Option<&str>) -> SimResult {
-    let params: &[(&str, &str)] = &[("loops", "8")];
-    let high = high.map(|high| ("swap_high", high));
-    let params: Vec<(&str, &str)> = params.iter().copied().chain(high).collect();
+    let params: Vec<(&str, &str)> = high.map(|high| ("swap_high", high)).into_iter().collect();
     play(kernel, "100", "zram:64M", &params)
 }
 
@@ -25,7 +23,7 @@ fn the_less_swap_a_cgroup_should_use_the_longer_its_tasks_sleep_and_they_end_all
         assert_eq!(mm::Version::parse(kernel).expect("a kernel").rules.swap_high, rule);
     }
     assert_eq!(mm::Version::parse("linux-5.7").expect("a preset").rules.swap_high, SwapHigh::None);
-    let [free, loose, tight] = [None, Some("14M"), Some("8M")].map(|high| run("linux-6.12", high));
+    let [free, loose, tight] = [None, Some("15M"), Some("8M")].map(|high| run("linux-6.12", high));
     assert_eq!(slept(&free), (0, 0));
     let (loose_count, loose_time) = slept(&loose);
     let (tight_count, tight_time) = slept(&tight);

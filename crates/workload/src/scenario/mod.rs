@@ -24,7 +24,9 @@ use units::{Bytes, Nanos, Seed, parse_nanos, parse_size};
 pub use error::{Position, ScenarioError, ScenarioProblem};
 pub use guest::{GUEST_CPUS_MAX, GUEST_NODES_MAX, Guest, LruGen, XFS_LOG_MIB};
 pub use read::Written;
-pub use real::{GUEST_MACHINE, check_kernel, check_lru_gen, check_machine, check_mem, lru_gen_of};
+pub use real::{
+    GUEST_MACHINE, check_kernel, check_lru_gen, check_machine, check_mem, is_guest_machine, lru_gen_of,
+};
 pub use swap::{Swap, SwapArea, SwapDevice, Zswap, check_swap};
 
 use crate::catalog::Workload;

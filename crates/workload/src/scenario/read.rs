@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 use units::Seed;
 
 use super::error::{Position, ScenarioError, ScenarioProblem};
-use super::real::{GUEST_MACHINE, check_kernel, check_lru_gen, check_machine, check_mem, lru_gen_of};
+use super::real::{check_kernel, check_lru_gen, check_machine, check_mem, is_guest_machine, lru_gen_of};
 use super::swap::{Swap, check_swap};
 use super::{Backend, Guest, SCHEMA, SEED_DEFAULT, Scenario, parse_interval, parse_mem, parse_sysctl_value};
 use crate::catalog::{InputError, Workload, WorkloadSpec};
@@ -62,7 +62,7 @@ pub(super) fn read(
         workload: file.workload()?,
         kernel: file.optional("kernel", |text| Ok::<KernelSpec, _>(vocabulary.kernel(text)?))?,
         machine: file.optional("machine", |text| match moved_to.unwrap_or(&backend) {
-            Backend::Host | Backend::Vm(_) if text == GUEST_MACHINE => Ok(text.to_owned()),
+            Backend::Host | Backend::Vm(_) if is_guest_machine(text) => Ok(text.to_owned()),
             _ => Ok(vocabulary.machine(text)?),
         })?,
         mem: file.optional("mem", parse_mem)?,

@@ -11,6 +11,17 @@ use crate::vocabulary::KernelSpec;
 /// `vm:VERSION` can be.
 pub const GUEST_MACHINE: &str = "guest-tcg";
 
+/// The one thing of it that can be changed behind its name, for a guest, too.
+const READAHEAD: &str = "+readahead=";
+
+/// Whether a guest can be this machine: `guest-tcg`, or `guest-tcg+readahead=SIZE` with the readahead of its disks.
+pub fn is_guest_machine(machine: &str) -> bool {
+    let change = machine.strip_prefix(GUEST_MACHINE);
+    change.is_some_and(|change| {
+        change.is_empty() || change.strip_prefix(READAHEAD).is_some_and(|size| !size.contains('+'))
+    })
+}
+
 /// The one feature of a kernel that a guest can have or not: it is switched while the kernel runs.
 const LRU_GEN: &str = "lru-gen";
 
@@ -67,7 +78,11 @@ pub fn check_machine(what: &str, machine: &str, backend: &Backend) -> Result<(),
     let (why, or) = match backend {
         Backend::Sim => return Ok(()),
         Backend::Host => ("this host is the machine that it is".to_owned(), SIMULATE),
-        Backend::Vm(_) if machine == GUEST_MACHINE => return Ok(()),
+        Backend::Vm(_) if is_guest_machine(machine) => return Ok(()),
+        Backend::Vm(_) if machine.starts_with(GUEST_MACHINE) => (
+            format!("of a guest only `{GUEST_MACHINE}{READAHEAD}SIZE` can be changed so"),
+            "shape it with `--mem`, `--vm-cpus` and `--vm-nodes`",
+        ),
         Backend::Vm(_) => (
             format!("a guest is a machine of its own, `{GUEST_MACHINE}`"),
             "shape it with `--mem`, `--vm-cpus` and `--vm-nodes`",
@@ -164,7 +179,16 @@ mod tests {
         `--mem` cannot be `512M`: this host has the memory that it has; leave it out, or bound what the run may use with `--host-limit`
         `machine` cannot be `skylake-1s`: a guest is a machine of its own, `guest-tcg`; leave it out, or shape it with `--mem`, `--vm-cpus` and `--vm-nodes`
         ");
-        assert_eq!(check_machine("machine", GUEST_MACHINE, &Backend::Vm("6.12".to_owned())), Ok(()));
+        let guest = |machine: &str| {
+            let checked = check_machine("--machine", machine, &Backend::Vm("6.12".to_owned()));
+            checked.map_err(|problem| problem.to_string())
+        };
+        assert_eq!(guest(GUEST_MACHINE), Ok(()));
+        assert_eq!(guest("guest-tcg+readahead=8M"), Ok(()));
+        for wrong in ["guest-tcg+cpus=4", "guest-tcg+readahead=8M+cpus=4"] {
+            let told = "of a guest only `guest-tcg+readahead=SIZE` can be changed so";
+            assert_eq!(guest(wrong), Err(format!("`--machine` cannot be `{wrong}`: {told}")));
+        }
         assert_eq!(check_mem("mem", "512M", &Backend::Vm("6.12".to_owned())), Ok(()));
     }
 }
