@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pagetide
 import pytest
-from conftest import PARAMS
+from conftest import PARAMS, timeless
 
 Command = Callable[..., str]
 
@@ -30,14 +30,14 @@ def test_an_ablation_tells_the_effect_of_each_feature(command: Command) -> None:
     assert ablation.features == ["+root-aging"] and len(ablation.recordings) == 4
     options = ["--features", "root-aging", "--mem", "256M", "--seeds", "2", "-q", "--format", "json"]
     options += [part for name, value in PARAMS.items() for part in ("--param", f"{name}={value}")]
-    assert ablation.to_dict() == json.loads(command("ablate", "hot-and-stream", *options))
+    assert timeless(ablation.to_dict()) == timeless(command("ablate", "hot-and-stream", *options))
     assert ablation.effects[0]["of"] == ["+root-aging"]
 
 
 def test_a_trace_is_replayed_on_policies_and_kernels(trace: Path, command: Command) -> None:
     on_policies = pagetide.replay(trace, policy=["lru", "clock"], capacity=[100, "1k"])
     told = command("replay", str(trace), "--policy", "lru,clock", "--capacity", "100,1k", "-q", "--format", "json")
-    assert on_policies.to_dict() == json.loads(told)
+    assert timeless(on_policies.to_dict()) == timeless(told)
     assert len(on_policies) == 4 and len(on_policies.table) > 0
     on_kernels = pagetide.replay(trace, mem=["64M"], kernel=["linux-5.4", "linux-6.12"])
     assert [run.kernel for run in on_kernels.recordings] == ["linux-5.4", "linux-6.12"]

@@ -8,6 +8,7 @@ from typing import Any, final
 from ._progress import Watcher
 
 __all__ = [
+    "__version__",
     "Ablation",
     "Comparison",
     "Recording",
