@@ -74,7 +74,7 @@ pub(super) fn plot(
     Ok(())
 }
 
-fn told(printer: &Printer, path: &Path, bytes: usize) {
+pub(super) fn told(printer: &Printer, path: &Path, bytes: usize) {
     if printer.verbosity() > Verbosity::Quiet {
         printer.note(&format!("`{}`: {} KiB", path.display(), bytes.div_ceil(1024)));
     }
