@@ -74,7 +74,7 @@ fn named<'a>(name: &'static str, what: &'static str, all: impl Iterator<Item = (
 /// A row for each workload; below it one for each of its parameters, and for what its seed decides.
 fn workloads() -> List {
     let mut list = List::new("workloads", &["workload", "parameter", "default", "help"]);
-    for spec in workload::catalog() {
+    for spec in workload::with_program() {
         list.push([spec.name.into(), Cell::None, Cell::None, spec.help.into()]);
         for param in spec.params {
             let default = param.default.unwrap_or("none").into();

@@ -136,9 +136,10 @@ impl SizePlan {
     fn read(&self, control: &SizeControl) -> Result<Subject, LabError> {
         let input = Input::new(&self.trace, false)?;
         let failed = |error: TraceError| input.failed(error);
-        let samples = self.sample.map(|one_in| {
-            self.seeds.iter().map(move |&seed| Some(Sample::new(one_in, seed).expect("it was checked")))
-        });
+        let window = runs::window(self)?;
+        let sample =
+            |one_in| move |&seed| Some(Sample::new(one_in, seed).expect("it was checked").thinned(window));
+        let samples = self.sample.map(|one_in| self.seeds.iter().map(sample(one_in)));
         let with_whole = self.sample.is_none() || self.check_sample;
         let wanted: Vec<Option<Sample>> =
             with_whole.then_some(None).into_iter().chain(samples.into_iter().flatten()).collect();

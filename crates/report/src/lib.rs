@@ -65,7 +65,7 @@ pub use outcome::{Judged, Outcome};
 pub use run::run_text;
 pub use samples::{samples_csv, samples_json, samples_markdown, samples_text};
 pub use size::{
-    Advice, SampleCheck, Sized, SizedKnee, SizedPoint, Spread, VerifiedPoint, size_csv, size_json,
+    Advice, SampleCheck, Sized, SizedKnee, SizedPoint, Spread, VerifiedPoint, size_csv, size_html, size_json,
     size_markdown, size_svg, size_text,
 };
 pub use stats::mmtests::{Better, RowSet, Rules};

@@ -2,14 +2,17 @@
 //!
 //! [`Sized`] holds all that was found; every form is a view of it. Bytes are bytes, ratios 0 to 1, times seconds.
 //! Left out: how it was found (`pagetide-lab`, `size`). Neighbours: `size/text.rs` for a terminal and Markdown,
-//! `size/data.rs` for programs, `size/settings.rs` for lines to paste, `size/plot.rs` for the figure.
+//! `size/data.rs` for programs, `size/settings.rs` for lines to paste, `size/plot.rs` for the figure,
+//! `size/html.rs` for a page with it.
 
 mod data;
+mod html;
 mod plot;
 mod settings;
 mod text;
 
 pub use data::{size_csv, size_json};
+pub use html::size_html;
 pub use plot::size_svg;
 pub use text::{size_markdown, size_text};
 

@@ -55,6 +55,11 @@ pub fn catalog() -> &'static [WorkloadSpec] {
     CATALOG
 }
 
+/// The same, and behind them the one that needs a file: a captured program.
+pub fn with_program() -> impl Iterator<Item = &'static WorkloadSpec> {
+    CATALOG.iter().chain([program::SPEC])
+}
+
 const CATALOG: &[WorkloadSpec] = &[
     WorkloadSpec {
         name: anon_and_file::NAME,

@@ -43,7 +43,7 @@ mod turns;
 pub mod vocabulary;
 pub mod zipf;
 
-pub use catalog::{InputError, Need, Workload, WorkloadSpec, catalog};
+pub use catalog::{InputError, Need, Workload, WorkloadSpec, catalog, with_program};
 pub use footprint::{Footprint, MachineSize};
 pub use limits::Limits;
 pub use metric::{Better, MetricSpec};

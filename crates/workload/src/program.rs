@@ -51,7 +51,7 @@ use plan::Plan;
 /// The name in scenarios.
 pub const NAME: &str = "program";
 /// One line about it.
-pub const HELP: &str = "a captured program in one cgroup: its tasks, files and memory, from its trace";
+pub const HELP: &str = "a captured program in one cgroup: its tasks, files and memory, from its trace (also `pagetide replay TRACE`)";
 /// Its phases, in order.
 pub const PHASES: &[&str] = &["laid_out", "replayed"];
 /// What a seed decides.
@@ -66,7 +66,7 @@ pub const PARAMS: &[ParamSpec] = &[
         name: "trace",
         kind: ParamKind::File,
         default: None,
-        help: "file of the trace, as `capture` makes it",
+        help: "file of the trace, as `pagetide capture` makes it; has to be given",
     },
     limit("limit", "memory.max of its cgroup"),
     limit("high", "memory.high of its cgroup"),

@@ -75,6 +75,9 @@ pub(crate) struct SizeArgs {
     /// Form of the result on standard output [example: json]
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
     pub(crate) format: Format,
+    /// Write a page with the curve as a figure, too; an earlier page is replaced [example: size.html]
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
     /// Write the curve as a figure, too [example: curve.svg]
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) plot: Option<PathBuf>,

@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
+use lab::page::{check_writable, write};
 use lab::size::{SizeError, SizeRequest};
 use lab::{LabError, check_new_folder};
 
 use super::replay::check_stdin;
+use super::plot::told;
 use crate::args::{Format, SizeArgs};
 use crate::printer::{Failure, Printer};
 use crate::progress::SizeBar;
@@ -15,6 +17,9 @@ pub(crate) fn size(args: &SizeArgs, printer: &Printer) -> Result<(), Failure> {
     check_stdin(&args.trace)?;
     if let Some(plot) = args.plot.as_ref().filter(|plot| plot.exists()) {
         return Err(LabError::from(SizeError::PlotExists(plot.clone())).into());
+    }
+    if let Some(output) = &args.output {
+        check_writable(output)?;
     }
     if let Some(out) = &args.out {
         check_new_folder(out)?;
@@ -30,6 +35,10 @@ pub(crate) fn size(args: &SizeArgs, printer: &Printer) -> Result<(), Failure> {
         Format::Csv => report::size_csv(&sized),
         Format::Md => report::size_markdown(&sized),
     })?;
+    if let Some(output) = &args.output {
+        let page = report::size_html(&sized, concat!("pagetide ", env!("CARGO_PKG_VERSION")));
+        told(printer, output, write(output, &page)?);
+    }
     if let Some(plot) = &args.plot {
         draw(&sized, plot, printer)?;
     }

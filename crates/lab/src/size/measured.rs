@@ -28,8 +28,8 @@ impl Target {
     /// It is on what no run has.
     pub(super) fn is_kept(&self, base: &[Recording], runs: &[Recording]) -> Result<bool, LabError> {
         for (base, run) in base.iter().zip(runs) {
-            if run.metrics.is_empty() {
-                return Ok(false); // It did not live to measure anything.
+            if run.metrics.is_empty() || !run.oom_kills.is_empty() {
+                return Ok(false); // What was killed did less, and may be done sooner for it.
             }
             let group = |label: &str, recording| Group {
                 label: label.to_owned(),

@@ -3,7 +3,7 @@
 use report::Advice;
 use units::PAGE_SIZE;
 use workload::amount::Warmup;
-use workload::replay::{Timing, Whole};
+use workload::replay::{Held, Timing, Whole};
 
 use super::runs::{Field, Subject};
 
@@ -63,8 +63,10 @@ pub(super) fn notes(field: &Field<'_>, advice: Option<&Advice>, stopped: bool) -
     if let Some(one_in) = plan.sample {
         notes.push(format!(
             "Simulated is one address in {one_in}, with limits, memory of the machine and times of writeback in \
-             proportion; readahead windows and batches of reclaim are not scaled. Counts and times are multiplied \
-             by how many pages the trace has for one of the sample; misses are set against all pages that the trace asks for. Another seed is another sample."
+             proportion{}; batches of charges and of reclaim are not scaled. Counts and times are multiplied by how many \
+             pages the trace has for one of the sample; misses are set against all pages that the trace asks for. \
+             Another seed is another sample.",
+            thinned(field)
         ));
         notes.extend(small_sample(field, one_in));
     }
@@ -95,11 +97,23 @@ fn small_sample(field: &Field<'_>, one_in: u32) -> Option<String> {
         one_in => format!("take `--sample 1/{one_in}` or run the whole"),
     };
     Some(format!(
-        "This sample is small: about {} MiB of different pages. Batches, pages that CPUs hold, readahead and I/O in \
-         flight are as large as ever and weigh more in it, so its hits may be points off, most where the curve is \
-         steep: {larger}, or measure it with `--check-sample`.",
+        "This sample is small: about {} MiB of different pages. Batches of charges and of reclaim, and pages that CPUs hold, \
+         are as large as ever and weigh more in it, most at the least limits, so its hits may be a point or two off, and \
+         more where the curve is steep: {larger}, or measure it with `--check-sample`.",
         (pages * PAGE_SIZE) >> 20
     ))
+}
+
+/// What is scaled of a sample that has a page of each group of neighbours.
+fn thinned(field: &Field<'_>) -> String {
+    match field.subject.sample().map_or(1, Held::one_of) {
+        1 => String::new(),
+        one_of => format!(
+            "; of {one_of} neighbouring pages it has one, so readahead windows are a {one_of}th as long, and what a request \
+             costs the disk beside its bytes is divided among the parts that the sample has of it, on average (the CPU \
+             time of calls is not, so times are longer than those of the whole)"
+        ),
+    }
 }
 
 /// Whatever the trace is.

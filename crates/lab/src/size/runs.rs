@@ -1,8 +1,8 @@
 //! Runs of one trace at several limits: what they share, and what each is.
 //!
 //! The trace is read once and held in memory. Runs share nothing else and go in parallel; which limits are run
-//! does not depend on how many at a time. A run of a sample has a machine, limits and times of writeback in
-//! proportion to it, and its figures are scaled back ([`scaled`]).
+//! does not depend on how many at a time. A run of a sample has a machine, limits, readahead and times of writeback in
+//! proportion to it ([`Field::setting`]), and its figures are scaled back ([`scaled`]).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use sim::machines::MachineSpec;
 use sim::run::{Program, SimRun};
 use trace::Trace;
 use trace::info::TraceInfo;
-use units::{Bytes, PAGE_SIZE, Seed};
+use units::{Bytes, Nanos, PAGE_SIZE, Seed};
 use workload::Scenario;
 use workload::amount::Warmup;
 use workload::limits::Limits;
-use workload::replay::{Held, Replay, ReplayOptions};
+use workload::replay::{Held, Replay, ReplayOptions, Whole};
 use workload::scenario::MEM_MAX;
 
 use super::{SizeControl, SizeError, SizePlan, SizeProgress};
@@ -54,6 +54,14 @@ impl Subject {
                     info.memory.anonymous_bytes_most.max(info.footprint.anonymous_pages * PAGE_SIZE);
                 Bytes(info.footprint.file_pages * PAGE_SIZE + anonymous)
             }
+        }
+    }
+
+    /// The first sample of a trace of requests, if samples are run.
+    pub(super) fn sample(&self) -> Option<&Held> {
+        match self {
+            Self::Requests { samples, .. } => samples.first().map(|held| &**held),
+            Self::Program { .. } => None,
         }
     }
 
@@ -163,7 +171,7 @@ impl<'a> Field<'a> {
         let limits = Limits { max: part(max), high: part(high), low: part(low) };
         let setting = self.setting(one_in, held)?;
         let seed = self.plan.seeds[run.seed];
-        let warmup = part_of(self.plan.options.warmup, one_in);
+        let warmup = part_of(self.plan.options.warmup, held);
         let options = ReplayOptions { warmup, ..self.plan.options };
         let program = Program::Replay(Replay::of_held(Arc::clone(held), options).limited(limits));
         let identity = Recording {
@@ -218,7 +226,8 @@ impl<'a> Field<'a> {
                 }
             }
         }
-        let setting = Setting::new(&plan.kernel, &plan.machine, mem, &sysctls)?;
+        let mut setting = Setting::new(&plan.kernel, &plan.machine, mem, &sysctls)?;
+        thin(&mut setting, held);
         Ok(setting)
     }
 
@@ -262,10 +271,42 @@ fn folder_of(label: &str, seed: u64) -> String {
 }
 
 /// A number of requests is one of the whole trace.
-fn part_of(warmup: Warmup, one_in: u64) -> Warmup {
+fn part_of(warmup: Warmup, held: &Held) -> Warmup {
     match warmup {
-        Warmup::Requests(requests) => Warmup::Requests(requests / one_in),
+        Warmup::Requests(requests) => {
+            let part =
+                u128::from(requests) * u128::from(held.requests()) / u128::from(held.whole.requests.max(1));
+            Warmup::Requests(u64::try_from(part).unwrap_or(u64::MAX))
+        }
         other => other,
+    }
+}
+
+/// Pages of the readahead window on the machine of a plan.
+pub(super) fn window(plan: &SizePlan) -> Result<u32, LabError> {
+    let least = MachineSpec::find(&plan.machine).map_or(Bytes(0), |spec| spec.least_mem);
+    let mem = plan.mem.unwrap_or(Bytes(ROOM_MORE)).max(least);
+    Ok(Setting::new(&plan.kernel, &plan.machine, mem, &plan.sysctls)?.hardware.readahead_pages)
+}
+
+/// Makes the machine's I/O that of a thinned sample: windows are as much shorter as runs are, and what a request costs
+/// beside its bytes is divided among as many requests as the sample has for one of the whole.
+fn thin(setting: &mut Setting, held: &Held) {
+    let hardware = &mut setting.hardware;
+    let one_of = held.one_of();
+    if one_of == 1 {
+        return;
+    }
+    if hardware.readahead_pages > 0 {
+        hardware.readahead_pages = (hardware.readahead_pages + (one_of / 2)).div_euclid(one_of).max(1);
+    }
+    let parts = held.request_parts().max(1.0);
+    for disk in &mut hardware.devices {
+        for speed in [&mut disk.read, &mut disk.write] {
+            for time in [&mut speed.latency, &mut speed.op, &mut speed.random_op] {
+                *time = Nanos((time.0 as f64 / parts) as u64);
+            }
+        }
     }
 }
 
@@ -282,13 +323,17 @@ fn scaled(mut recording: Recording, held: &Held) -> Recording {
         }
     }
     if let (true, Some(&misses)) = (counts_all, recording.metrics.get("page_misses")) {
-        let accesses = held.whole.accesses as f64;
+        let Whole { accesses, requests, writes, .. } = held.whole;
+        let accesses = accesses as f64;
         let misses = misses.min(accesses);
         for (name, value) in [
             ("pages_accessed", accesses),
             ("page_misses", misses),
             ("page_hits", accesses - misses),
             ("page_miss_ratio", misses / accesses),
+            ("requests", requests as f64),
+            ("requests_read", (requests - writes) as f64),
+            ("requests_write", writes as f64),
         ] {
             recording.metrics.insert(name.to_owned(), value);
         }

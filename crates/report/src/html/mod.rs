@@ -39,8 +39,9 @@ use crate::heat::Heat;
 use crate::view::View;
 use crate::{Group, ReportError, common_workload_of_groups};
 pub(crate) use chart::{Mark, NamedLine, Panel};
-pub(crate) use figure::{Column, Figure, Key};
-pub(crate) use page::style_of_figures;
+pub(crate) use figure::{Column, Figure, Key, commands};
+pub(crate) use markup::Element;
+pub(crate) use page::{framed, plain_table, style_of_figures};
 pub(crate) use scale::Axis;
 
 /// What a page is made of.

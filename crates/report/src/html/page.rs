@@ -51,12 +51,17 @@ pub(super) fn text(page: &Page<'_>, groups: &[Group<'_>], workload: &str, figure
         "runs": runs.iter().map(run_data).collect::<Vec<_>>(),
         "figures": figures.iter().map(|f| (f.name.clone(), f.data())).collect::<serde_json::Map<_, _>>(),
     });
+    framed(&page.made_by, &format!("{workload}: {}", page.question), &body, &data)
+}
+
+/// A page with this title around `body`, which carries its numbers in `data`.
+pub(crate) fn framed(made_by: &str, title: &str, body: &Element, data: &Value) -> String {
     // Nothing in it can end the element that it stands in, or begin another one.
     let data = data.to_string().replace('<', "\\u003c");
-    let title = Element::new("title").text(&format!("{workload}: {}", page.question));
+    let title = Element::new("title").text(title);
     format!(
         "{GENERATOR} {}\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n{title}\n<style>\n{STYLE}{MARKS}</style></head>\n<body>\n{}\n<script type=\"application/json\" id=\"data\">{data}</script>\n<script>\n{SCRIPT}</script>\n</body></html>\n",
-        super::markup::escaped(&page.made_by),
+        super::markup::escaped(made_by),
         in_lines(&body.to_string()),
     )
 }
@@ -166,7 +171,7 @@ fn details(compared: Option<&Compared>, groups: &[Group<'_>]) -> Element {
 }
 
 /// Any table of ours, which scrolls by itself where it is wide.
-pub(super) fn plain_table(table: &Table) -> Element {
+pub(crate) fn plain_table(table: &Table) -> Element {
     let (headings, rows) = table.cells();
     let heading = |text: &str| Element::new("th").set("scope", "col").text(text);
     let row =

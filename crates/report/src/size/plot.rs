@@ -6,6 +6,11 @@ use crate::html::{Axis, Column, Figure, Key, Mark, NamedLine, Panel, style_of_fi
 
 /// The figure as a file of its own; `None` where fewer than two limits were run.
 pub fn size_svg(sized: &Sized) -> Option<String> {
+    figure(sized).map(|figure| figure.svg(&style_of_figures()))
+}
+
+/// The figure; `None` where fewer than two limits were run.
+pub(super) fn figure(sized: &Sized) -> Option<Figure> {
     let limited: Vec<&SizedPoint> = sized.points.iter().filter(|point| point.limit.is_some()).collect();
     let memory = |point: &SizedPoint| point.limit.unwrap_or(0) as f64 / 1_048_576.0;
     let most = limited.last().map(|point| memory(point)).filter(|_| limited.len() > 1)?;
@@ -27,7 +32,7 @@ pub fn size_svg(sized: &Sized) -> Option<String> {
             "memory.max, MiB",
         ),
     ];
-    let figure = Figure {
+    Some(Figure {
         name: "size".to_owned(),
         finding: finding(sized),
         n: format!("{} runs, {} limits, seeds: {}", sized.runs, limited.len(), sized.seeds.len()),
@@ -38,11 +43,10 @@ pub fn size_svg(sized: &Sized) -> Option<String> {
                above the line from the first to the last."
             .to_owned(),
         commands: vec![("all runs".to_owned(), sized.command.clone())],
-    };
-    Some(figure.svg(&style_of_figures()))
+    })
 }
 
-fn finding(sized: &Sized) -> String {
+pub(super) fn finding(sized: &Sized) -> String {
     match (&sized.advice, sized.knee) {
         (Some(advice), _) => format!("{} keeps the target of {}", mib(advice.high), sized.trace),
         (None, Some(knee)) => format!("hits of {} bend at {}", sized.trace, mib(knee.limit)),

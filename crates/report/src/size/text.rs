@@ -80,7 +80,7 @@ pub(super) fn mib(bytes: u64) -> String {
     }
 }
 
-fn title(sized: &Sized) -> String {
+pub(super) fn title(sized: &Sized) -> String {
     let part = sized.one_in.map_or_else(String::new, |one_in| format!(", a sample of 1/{one_in}"));
     let seeds = match &sized.seeds[..] {
         [only] => format!("seed {only}"),
@@ -91,7 +91,7 @@ fn title(sized: &Sized) -> String {
 }
 
 /// What to set, and sentences that define and found it.
-fn advised(sized: &Sized) -> (String, Vec<String>) {
+pub(super) fn advised(sized: &Sized) -> (String, Vec<String>) {
     let Some(advice) = &sized.advice else {
         let why = match sized.targets.is_empty() {
             true => "no target was set".to_owned(),
@@ -161,7 +161,7 @@ fn places(most: f64) -> usize {
 
 const MIB: f64 = 1.0 / 1_048_576.0;
 
-fn curve(sized: &Sized) -> Table {
+pub(super) fn curve(sized: &Sized) -> Table {
     let mut table = Table::new(columns(&["limit"]));
     for point in &sized.points {
         let mut row = vec![point.limit.map_or("none".to_owned(), mib)];
@@ -213,7 +213,7 @@ fn marks(sized: &Sized, point: &SizedPoint) -> String {
     marks.join(", ")
 }
 
-fn knee(sized: &Sized) -> String {
+pub(super) fn knee(sized: &Sized) -> String {
     let defined =
         "the limit highest above the straight line from the first to the last, memory and hits both linear";
     let Some(knee) = sized.knee else {
@@ -231,7 +231,7 @@ fn knee(sized: &Sized) -> String {
 }
 
 /// What lies between limits.
-fn between(sized: &Sized) -> Option<String> {
+pub(super) fn between(sized: &Sized) -> Option<String> {
     let resolution = sized.resolution?;
     Some(format!(
         "limits were run {} % apart beside the knee and where the target begins to be kept, and further apart where \
@@ -241,7 +241,7 @@ fn between(sized: &Sized) -> Option<String> {
 }
 
 /// Tables beside the curve: heading, table, what they say.
-fn extra(sized: &Sized) -> Vec<(String, Table, String)> {
+pub(super) fn extra(sized: &Sized) -> Vec<(String, Table, String)> {
     let mut extra = Vec::new();
     if !sized.checked.is_empty() {
         let headings = [
@@ -299,7 +299,7 @@ fn off(sized: &Sized) -> String {
     )
 }
 
-fn rests_on(sized: &Sized) -> Vec<String> {
+pub(super) fn rests_on(sized: &Sized) -> Vec<String> {
     let mut notes = vec![format!("Without a limit it keeps {} in memory.", mib(sized.held))];
     notes.extend(sized.notes.iter().cloned());
     notes

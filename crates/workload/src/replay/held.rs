@@ -15,7 +15,7 @@ use super::sample::{Sample, UNIT_PAGES};
 use crate::policy::index::Index;
 use crate::trace::{FILE_MAX, Place, Request, RequestKind, TraceError, TraceProblem, TraceReader};
 
-/// Bytes that a sample of a block trace takes or leaves together.
+/// Bytes of a block of a block trace's sample.
 const UNIT: u64 = UNIT_PAGES * PAGE_SIZE;
 
 /// All requests of a trace, or of a sample of it.
@@ -38,6 +38,8 @@ pub struct Held {
     pub whole: Whole,
     /// Which part; none: all.
     pub sample: Option<Sample>,
+    /// Whether its addresses are those of a device.
+    is_block: bool,
 }
 
 /// What is counted of a trace while it is read.
@@ -111,6 +113,16 @@ impl Held {
         self.whole.footprint_pages as f64 / self.footprint_pages.max(1) as f64
     }
 
+    /// Neighbouring pages of the trace's device of which this part has one; 1 of a trace of objects.
+    pub fn one_of(&self) -> u32 {
+        self.sample.filter(|_| self.is_block).map_or(1, Sample::one_of)
+    }
+
+    /// Requests of this part for each that the whole would have in it, were all as large as there.
+    pub fn request_parts(&self) -> f64 {
+        self.requests() as f64 * self.times() / self.whole.requests.max(1) as f64
+    }
+
     /// How many requests there are.
     pub fn requests(&self) -> u64 {
         self.places.len() as u64
@@ -133,7 +145,6 @@ fn pages_of(offset: u64, len: u64) -> u64 {
 /// stands in `slots`.
 struct Part {
     held: Held,
-    is_block: bool,
     keeps_times: bool,
     /// Its requests are not kept.
     counts_only: bool,
@@ -166,15 +177,15 @@ impl Units {
 impl Part {
     fn new(sample: Option<Sample>, is_block: bool, keeps_times: bool) -> Self {
         let units = Units { index: Index::new(), numbers: Vec::new(), sizes: Vec::new() };
-        let held = Held { sample, ..Held::default() };
-        Self { held, is_block, keeps_times, counts_only: false, units, slots: Vec::new(), seen: Seen::new() }
+        let held = Held { sample, is_block, ..Held::default() };
+        Self { held, keeps_times, counts_only: false, units, slots: Vec::new(), seen: Seen::new() }
     }
 
     fn take(&mut self, request: &Request) {
         let len = u64::from(request.size_bytes);
-        match (self.is_block, self.held.sample) {
+        match (self.held.is_block, self.held.sample) {
             (true, None) => self.push(request, request.offset_bytes, len, None),
-            (true, Some(sample)) => self.take_units(request, sample),
+            (true, Some(sample)) => self.take_pages(request, sample),
             (false, sample) if sample.is_none_or(|sample| sample.has(request.object)) => {
                 let slot = self.units.slot(request.object);
                 let size = &mut self.units.sizes[slot as usize];
@@ -185,29 +196,35 @@ impl Part {
         }
     }
 
-    /// Of a request to a device: what lies in units of the sample.
-    fn take_units(&mut self, request: &Request, sample: Sample) {
-        let (mut from, end) = (request.offset_bytes, request.offset_bytes + u64::from(request.size_bytes));
-        while from < end {
-            let unit = from / UNIT;
-            let mut to = end.min((unit + 1) * UNIT);
-            if !sample.has(unit) {
-                from = to;
-                continue;
-            }
-            let slot = self.units.slot(unit);
-            while to < end && sample.has(to / UNIT) {
-                self.units.slot(to / UNIT);
-                to = end.min(((to / UNIT) + 1) * UNIT);
-            }
+    /// Of a request to a device: its pages that are in the sample. Those that lie side by side there stay one request.
+    fn take_pages(&mut self, request: &Request, sample: Sample) {
+        let (begin, end) = (request.offset_bytes, request.offset_bytes + u64::from(request.size_bytes));
+        // From where to where in the sample, and the slot of its first unit.
+        let mut run: Option<(u64, u64, u32)> = None;
+        for page in begin / PAGE_SIZE..end.div_ceil(PAGE_SIZE) {
+            let Some(place) = sample.place(page) else { continue };
+            let slot = self.units.slot(place / UNIT_PAGES);
+            let to_sample = |byte: u64| (place * PAGE_SIZE) + byte - (page * PAGE_SIZE);
+            let from = to_sample(begin.max(page * PAGE_SIZE));
+            let to = to_sample(end.min((page + 1) * PAGE_SIZE));
+            run = match run {
+                Some((first, last, slot)) if last == from => Some((first, to, slot)),
+                other => {
+                    if let Some((from, to, slot)) = other {
+                        self.push(request, from, to - from, Some(slot));
+                    }
+                    Some((from, to, slot))
+                }
+            };
+        }
+        if let Some((from, to, slot)) = run {
             self.push(request, from, to - from, Some(slot));
-            from = to;
         }
     }
 
     fn push(&mut self, request: &Request, offset: u64, len: u64, slot: Option<u32>) {
         self.held.accesses += pages_of(offset, len);
-        if self.is_block {
+        if self.held.is_block {
             self.seen.add(offset / PAGE_SIZE, pages_of(offset, len));
         }
         if self.counts_only {
@@ -223,7 +240,7 @@ impl Part {
 
     /// Different pages so far.
     fn footprint_pages(&self) -> u64 {
-        match self.is_block {
+        match self.held.is_block {
             true => self.seen.pages,
             false => self.units.sizes.iter().map(|&size| u64::from(size).div_ceil(PAGE_SIZE)).sum(),
         }
@@ -232,7 +249,8 @@ impl Part {
     /// Lays out what turned up, and moves each request to its place.
     fn finish(self, whole: Whole, skipped: u64) -> Result<Held, TraceError> {
         let footprint_pages = self.footprint_pages();
-        let Self { mut held, is_block, units, slots, .. } = self;
+        let Self { mut held, units, slots, .. } = self;
+        let is_block = held.is_block;
         held.footprint_pages = footprint_pages;
         (held.whole, held.skipped) = (whole, skipped);
         if slots.is_empty() {
@@ -374,6 +392,33 @@ mod tests {
             _ => unit,
         });
         assert_eq!(bytes, expected.sum::<u64>());
+    }
+
+    /// All of a device read in order, a thinned sample of it too: each request of a group's length is a page, and each
+    /// continues where the one before it ended. A page that nobody asks for keeps its place.
+    #[test]
+    fn a_run_stays_a_run_in_a_thinned_sample() {
+        let group = 16 * PAGE_SIZE;
+        let line = |number: u64| format!("1,5,28,{group},{}\n", number * group / 512);
+        let text: String = (0..1000).filter(|number| number % 10 != 9).map(line).collect();
+        let sample = Sample::new(16, 3).unwrap().thinned(32);
+        let held = read(&text, &[Some(sample)]).pop().unwrap();
+        let expected =
+            (0..1000).filter(|number| number % 10 != 9).map(|number| (number * PAGE_SIZE, PAGE_SIZE));
+        assert_eq!(places(&held), expected.collect::<Vec<_>>());
+        assert_eq!((held.one_of(), held.footprint_pages, held.times()), (16, 900, 16.0));
+        assert_eq!(held.request_parts(), 16.0);
+    }
+
+    /// A request over many groups is one of many pages; one that misses the page of its group is none.
+    #[test]
+    fn a_request_has_as_many_pages_as_its_groups_are() {
+        let sample = Sample::new(16, 3).unwrap().thinned(32);
+        let long = read(&format!("1,5,28,{},0\n", 64 * 16 * PAGE_SIZE), &[Some(sample)]).pop().unwrap();
+        assert_eq!(places(&long), [(0, 64 * PAGE_SIZE)]);
+        let line = |page: u64| format!("1,5,2a,512,{}\n", page * PAGE_SIZE / 512);
+        let text: String = (0..16).map(line).collect();
+        assert_eq!(places(&read(&text, &[Some(sample)]).pop().unwrap()), [(0, 512)]);
     }
 
     #[test]

@@ -1,15 +1,28 @@
 //! Which part of a trace is replayed: a hashed sample of its addresses, all requests of each or none.
 //!
 //! As SHARDS (Waldspurger et al., FAST 2015) samples: an address belongs to the sample by its hash alone, so that
-//! how often and how far apart it is asked for stays as it was. What is hashed is a whole object of an object
-//! trace, and an aligned unit of [`UNIT_PAGES`] pages of a block trace: readahead brings neighbours, and of single
-//! pages no neighbour would be in the sample. The units that are in it lie side by side in the replayed file, in
-//! the order of the trace's device, so that who reads through the device reads through the sample, too.
+//! how often and how far apart it is asked for stays as it was. Of an object trace whole objects are hashed.
 //!
-//! What scales with it is decided by whoever replays: memory, the times of writeback. What does not: readahead
-//! windows, batches of reclaim, a request's latency. Left out: samples of a fixed size, whose rate falls with time.
+//! # Block traces
+//! Of neighbouring pages one is taken ([`Sample::one_of`]), chosen by the hash of their number, and what was a run of
+//! pages stays one, so many times shorter:
+//!
+//! ```text
+//!   device   0 1 2 3 | 4 5 6 7 | 8 9 a b | ...        read from 2 to b
+//!   sample     1     |       7 | 8       | ...        read from 7 to 8, one page behind the other
+//!   file       0     |       1 | 2       | ...
+//! ```
+//!
+//! Who replays it makes the readahead window shorter in proportion. Taking aligned units of many pages, and leaving the
+//! window, is not the same: each unit cuts a run twice, and at a cut pages are missed that readahead would have brought,
+//! and pages are brought that nobody asks for. The group of neighbours cannot be larger than half the window, or
+//! nothing would be left of it; smaller samples take blocks of [`UNIT_PAGES`] such groups, by hash, too. Blocks
+//! lie side by side in the replayed file, in the order of the device, each with those of its pages that nobody asks for.
+//!
+//! What scales with it is decided by whoever replays: memory, readahead, what a request costs, the times of writeback.
+//! What does not: batches of charges and of reclaim. Left out: samples of a fixed size, whose rate falls with time.
 
-/// Pages of a block trace that are in a sample together: twice the readahead window that most disks have.
+/// Pages of the replayed file that are in a sample together: those of a block.
 pub const UNIT_PAGES: u64 = 64;
 
 /// One of `one_in` addresses.
@@ -18,6 +31,8 @@ pub struct Sample {
     one_in: u32,
     /// Another number, another sample of the same size.
     salt: u64,
+    /// Neighbouring pages of a block trace of which one is taken; at most `one_in`.
+    one_of: u32,
 }
 
 /// The smallest part that makes sense: a sample of one in so many.
@@ -26,7 +41,15 @@ pub const ONE_IN_MAX: u32 = 4096;
 impl Sample {
     /// One address in `one_in`; `None` for less than one in one or in more than [`ONE_IN_MAX`].
     pub fn new(one_in: u32, salt: u64) -> Option<Self> {
-        (1..=ONE_IN_MAX).contains(&one_in).then_some(Self { one_in, salt })
+        (1..=ONE_IN_MAX).contains(&one_in).then_some(Self { one_in, salt, one_of: 1 })
+    }
+
+    /// Takes, of a block trace, one of so many neighbouring pages as leave two pages of a readahead window, which is
+    /// given in pages; with no readahead, or more than the sample needs, one of as many as the sample has one in.
+    #[must_use]
+    pub fn thinned(self, window: u32) -> Self {
+        let most = if window == 0 { self.one_in } else { (window / 2).max(1) };
+        Self { one_of: self.one_in.min(most), ..self }
     }
 
     /// How many times as large the whole is.
@@ -34,13 +57,34 @@ impl Sample {
         self.one_in
     }
 
-    /// Whether an address is in the sample.
-    #[inline]
-    pub const fn has(self, address: u64) -> bool {
-        let mixed = mixed(address ^ mixed(self.salt));
-        // The upper half of a well mixed number, as a part of 2^32.
-        ((mixed >> 32) * self.one_in as u64) >> 32 == 0
+    /// Neighbouring pages of a block trace of which one is taken.
+    pub const fn one_of(self) -> u32 {
+        self.one_of
     }
+
+    /// Whether an object is in the sample.
+    #[inline]
+    pub const fn has(self, object: u64) -> bool {
+        part(object, self.salt, self.one_in) == 0
+    }
+
+    /// Where a page of a device is among those of the sample, before blocks are laid side by side.
+    #[inline]
+    pub fn place(self, page: u64) -> Option<u64> {
+        let group = page / u64::from(self.one_of);
+        let block = group / UNIT_PAGES;
+        let is_taken = page % u64::from(self.one_of) == part(group, !self.salt, self.one_of)
+            && part(block, self.salt, self.one_in) < u64::from(self.one_of);
+        is_taken.then_some(group)
+    }
+}
+
+/// Which of `parts` a number belongs to, from 0.
+#[inline]
+const fn part(number: u64, salt: u64, parts: u32) -> u64 {
+    let mixed = mixed(number ^ mixed(salt));
+    // The upper half of a well mixed number, as a part of 2^32.
+    ((mixed >> 32) * parts as u64) >> 32
 }
 
 /// The finalizer of splitmix64: every bit of the input turns half of those of the output.
@@ -75,5 +119,24 @@ mod tests {
         };
         let count = (0..256_000).filter(both).count();
         assert!(count.abs_diff(1000) < 120, "{count} in both, expected one in 256");
+    }
+
+    /// Whatever the part and the window: as many pages as it says, no two at one place, in the device's order.
+    #[test]
+    fn a_thinned_sample_of_a_device_has_a_page_of_each_group_of_its_blocks() {
+        for (one_in, window, one_of) in
+            [(16, 32, 16), (16, 0, 16), (16, 128, 16), (5, 32, 5), (100, 32, 16), (8, 1, 1)]
+        {
+            let sample = Sample::new(one_in, 7).unwrap().thinned(window);
+            assert_eq!(sample.one_of(), one_of);
+            const PAGES: u64 = 8 << 20;
+            let places: Vec<u64> = (0..PAGES).filter_map(|page| sample.place(page)).collect();
+            let wanted = PAGES / u64::from(one_in);
+            assert!((places.len() as u64).abs_diff(wanted) < wanted / 10, "{} of {wanted}", places.len());
+            assert!(places.windows(2).all(|pair| pair[0] < pair[1]), "one in {one_in}, one of {one_of}");
+            if one_of == one_in {
+                assert!((0..).zip(&places).all(|(group, &place)| group == place), "a group has none");
+            }
+        }
     }
 }
