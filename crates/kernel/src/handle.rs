@@ -18,6 +18,7 @@ use units::Nanos;
 use crate::alloc::kills::OomKill;
 use crate::alloc::oom_watch::OomWatch;
 use crate::alloc::used_frames::UsedFrames;
+use crate::anon::shared_file::SharedFiles;
 use crate::cache::in_flight::InFlight;
 use crate::files::descriptor::Closed;
 use crate::files::table::Files;
@@ -64,6 +65,7 @@ pub(crate) struct Shared<M: Machine, T: Trace> {
     pub(crate) journal_threads: RefCell<Vec<JournalThread>>,
     pub(crate) writeback_waiters: RefCell<Vec<WritebackWaiters>>,
     pub(crate) closed: Closed,
+    pub(crate) shared_files: RefCell<SharedFiles>,
     pub(crate) processes: RefCell<Processes>,
     pub(crate) oom_lock: Cell<bool>,
     pub(crate) oom_kills: RefCell<Vec<OomKill>>,

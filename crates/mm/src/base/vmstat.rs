@@ -180,6 +180,8 @@ counters! {
         PgLazyFreed = "pglazyfreed",
         // Told where files are mapped only.
         FileMapped = "file_mapped",
+        // Told where there are files in memory only.
+        Shmem = "shmem",
     }
 }
 
