@@ -98,6 +98,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 journal_threads: RefCell::default(),
                 writeback_waiters: RefCell::new(vec![WritebackWaiters::default(); node_count]),
                 closed: Closed::default(),
+                shared_files: RefCell::default(),
                 processes: RefCell::new(Processes::default()),
                 nodes_asked: RefCell::default(),
                 oom_lock: Cell::new(false),

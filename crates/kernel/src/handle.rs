@@ -18,6 +18,7 @@ use units::{Nanos, NodeId};
 use crate::alloc::kills::OomKill;
 use crate::alloc::oom_watch::OomWatch;
 use crate::alloc::used_frames::UsedFrames;
+use crate::anon::shared_file::SharedFiles;
 use crate::cache::in_flight::InFlight;
 use crate::files::descriptor::Closed;
 use crate::files::table::Files;
@@ -64,6 +65,7 @@ pub(crate) struct Shared<M: Machine, T: Trace> {
     pub(crate) journal_threads: RefCell<Vec<JournalThread>>,
     pub(crate) writeback_waiters: RefCell<Vec<WritebackWaiters>>,
     pub(crate) closed: Closed,
+    pub(crate) shared_files: RefCell<SharedFiles>,
     pub(crate) processes: RefCell<Processes>,
     /// Nodes whose memory somebody has asked for and is waiting for.
     pub(crate) nodes_asked: RefCell<Vec<NodeId>>,

@@ -35,6 +35,7 @@ pub use alloc::kills::OomKill;
 pub use alloc::oom_watch::OomCall;
 pub use anon::area::{AnonMapping, HugeAdvice};
 pub use anon::file::MapHow;
+pub use anon::shared_file::SharedFile;
 pub use boot::KernelConfig;
 pub use errno::Errno;
 pub use files::advice::FileAdvice;

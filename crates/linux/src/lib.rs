@@ -17,6 +17,7 @@ mod control;
 mod discover;
 mod error;
 pub mod host;
+mod in_memory;
 mod kmsg;
 mod machine;
 mod memory;

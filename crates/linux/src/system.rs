@@ -32,8 +32,8 @@ use crate::cgroup::{self, Tree, errno};
 use crate::control::{self, Message, Sender};
 use crate::machine;
 use crate::memory::{Mapping, resident_pages};
-use crate::parse;
 use crate::process::{self, Child, Ended, Group, block_on};
+use crate::{in_memory, parse};
 
 /// One call to the kernel moves at most this much; the buffer is the task's own memory.
 const BUFFER: usize = 1 << 20;
@@ -300,6 +300,10 @@ impl System for LinuxSystem {
 
     async fn make_dir(&self, path: &str) -> Result<(), SystemError> {
         fs::create_dir(self.path("mkdir", path)?).map_err(|error| failed("mkdir", path, &error))
+    }
+
+    async fn make_dir_in_memory(&self, path: &str) -> Result<(), SystemError> {
+        in_memory::mount(&self.path("mount", path)?).map_err(|error| failed("mount", path, &error))
     }
 
     async fn read_dir(&self, path: &str) -> Result<Vec<String>, SystemError> {

@@ -28,7 +28,7 @@ impl<T: Trace> Memory<T> {
             ("nr_unevictable", lru(LruList::Unevictable)),
             ("nr_mlock", self.lru.all_locked_pages()),
             ("nr_anon_pages", self.anon.total_pages()),
-            ("nr_file_pages", self.cache.trees().total_pages()),
+            ("nr_file_pages", self.cache.trees().total_pages() + self.anon.shared_pages()),
             ("nr_slab_reclaimable", self.slab_pages(true)),
             ("nr_slab_unreclaimable", self.slab_pages(false)),
             ("nr_dirty", self.cache.dirty()),
@@ -62,6 +62,7 @@ impl<T: Trace> Memory<T> {
         let swap = swap.into_iter().filter(move |_| swaps);
         let maps = &self.cache.maps;
         let mapped = maps.were_used().then(|| ("nr_mapped", maps.mapped_pages()));
+        let shared = self.anon.had_shared().then(|| ("nr_shmem", self.anon.shared_pages()));
         let pool = self.zswap_gauges().into_iter().filter(move |_| zswap);
         self.gauges()
             .into_iter()
@@ -70,6 +71,7 @@ impl<T: Trace> Memory<T> {
             .chain(swap)
             .chain(pool)
             .chain(mapped)
+            .chain(shared)
             .chain(events)
     }
 
@@ -100,17 +102,19 @@ impl<T: Trace> Memory<T> {
     pub fn memcg_stat_as_flushed(&self, memcg: MemcgId) -> Vec<(&'static str, u64)> {
         let is_size = |stat: MemcgStat| (stat as u8) <= (MemcgStat::Unevictable as u8);
         let in_bytes = |stat| {
-            let others = [MemcgStat::FileWriteback, MemcgStat::SwapCached, MemcgStat::FileMapped];
+            let others =
+                [MemcgStat::FileWriteback, MemcgStat::SwapCached, MemcgStat::FileMapped, MemcgStat::Shmem];
             stat == MemcgStat::FileDirty || others.contains(&stat)
         };
         let swaps = self.core.swap.total_pages() > 0;
-        let maps = self.cache.maps.were_used();
+        let (maps, shares) = (self.cache.maps.were_used(), self.anon.had_shared());
         let proactive = self.counts_proactive();
         let mut lines: Vec<(&'static str, u64)> = MemcgStat::ALL
             .iter()
             .filter(|&&stat| swaps || !stat.is_of_swap())
             .filter(|&&stat| maps || stat != MemcgStat::FileMapped)
             .filter(|&&stat| proactive || !stat.is_proactive())
+            .filter(|&&stat| shares || stat != MemcgStat::Shmem)
             .map(|&stat| {
                 let value = self.core.cgroups.read_stat(memcg, stat);
                 let scale = if is_size(stat) || in_bytes(stat) { units::PAGE_SIZE } else { 1 };

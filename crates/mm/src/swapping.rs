@@ -65,6 +65,11 @@ impl<T: Trace> Memory<T> {
         anon
     }
 
+    /// A new file in memory without pages.
+    pub fn shared_create(&mut self) -> AnonId {
+        self.anon.create_shared()
+    }
+
     /// Frees all pages of a mapping and the mapping itself; returns the pages freed.
     pub fn anon_remove(&mut self, cpu: CpuId, anon: AnonId) -> u64 {
         self.anon.remove(&mut self.core, &mut self.lru, &mut self.cache, cpu, anon)
@@ -98,6 +103,15 @@ impl<T: Trace> Memory<T> {
                 self.anon.unmap_unlocked(&mut self.core, &mut self.lru, &mut self.cache, cpu, anon)
             }
         }
+    }
+
+    /// A call reads a page of a file in memory, or writes to it (`shmem_file_read_iter`, `shmem_write_begin`).
+    pub fn access_shared(&mut self, cpu: CpuId, anon: AnonId, index: u32, write: bool) {
+        let Some(pfn) = self.anon.find(anon, index) else { return };
+        if write {
+            self.core.alloc.frames.set_flags(pfn, PageFlags::ANON_DIRTY);
+        }
+        self.mark_accessed(cpu, pfn);
     }
 
     /// What is in the 2 MiB from page `first`, a multiple of 512.

@@ -11,7 +11,8 @@ use std::rc::Rc;
 use kernel::cgroup::files::group_of;
 use kernel::machine::{CostOp, TaskId};
 use kernel::{
-    AnonMapping, Errno, HugeAdvice, Kernel, Machine, MapHow, OpenFile, Process, QueueId, WaitReason,
+    AnonMapping, Errno, HugeAdvice, Kernel, Machine, MapHow, OpenFile, Process, QueueId, SharedFile,
+    WaitReason,
 };
 use mm::MemcgId;
 use mm::base::event::{Detail, NoTrace, Trace};
@@ -37,6 +38,8 @@ pub struct SimSystem<R: Trace = NoTrace> {
     worked: Rc<Worked>,
     /// Pipes between tasks, of all tasks of the program.
     gates: Rc<RefCell<Vec<SimGate>>>,
+    /// Directories at the top whose files lie in memory.
+    in_memory: Rc<RefCell<Vec<String>>>,
     /// What the reads of this task end in, and its length in pages.
     buffer: Rc<Cell<Option<(AnonMapping, u64)>>>,
 }
@@ -84,8 +87,15 @@ pub struct SimTask<T> {
 #[derive(Clone)]
 pub struct SimFile<R: Trace = NoTrace> {
     // Fields are dropped in this order: the kernel is told after the descriptor is gone.
-    file: OpenFile,
+    file: Opened,
     _told: TellKernel<R>,
+}
+
+/// A file on a disk, or one in memory.
+#[derive(Clone)]
+enum Opened {
+    Disk(OpenFile),
+    Memory(SharedFile),
 }
 
 #[derive(Clone)]
@@ -94,6 +104,7 @@ struct TellKernel<R: Trace>(Kernel<Sim, R>);
 impl<R: Trace> Drop for TellKernel<R> {
     fn drop(&mut self) {
         self.0.put_closed();
+        self.0.put_shared();
     }
 }
 
@@ -143,8 +154,14 @@ impl<R: Trace> SimSystem<R> {
         disks: u16,
     ) -> Self {
         let worked = Worked::of(kernel.machine().current_task());
-        let (gates, buffer) = (Rc::default(), Rc::default());
-        Self { kernel, process, sampler, seed, disks, worked, gates, buffer }
+        let (gates, in_memory, buffer) = (Rc::default(), Rc::default(), Rc::default());
+        Self { kernel, process, sampler, seed, disks, worked, gates, in_memory, buffer }
+    }
+
+    /// Whether a path leads to where files lie in memory.
+    fn is_in_memory(&self, path: &str) -> bool {
+        let top = path.split_once('/').map(|(top, _)| top);
+        top.is_some_and(|top| self.in_memory.borrow().iter().any(|other| other == top))
     }
 
     fn name(&self) -> &str {
@@ -374,21 +391,42 @@ impl<R: Trace> System for SimSystem<R> {
         self.kernel.make_dir_on(path, disk).map_err(failed("mount", path))
     }
 
+    async fn make_dir_in_memory(&self, path: &str) -> Result<(), SystemError> {
+        let mut tops = self.in_memory.borrow_mut();
+        if path.is_empty() || path.contains('/') || tops.iter().any(|top| top == path) {
+            return Err(SystemError::new("mount", path, workload::Errno::Exist));
+        }
+        tops.push(path.to_owned());
+        Ok(())
+    }
+
     async fn lay_out_file(&self, path: &str, size: Bytes) -> Result<(), SystemError> {
+        if self.is_in_memory(path) {
+            let file = self.kernel.open_shared(&self.process, path, true).map_err(failed("lay out", path))?;
+            let written = self.kernel.write_shared(&self.process, &file, 0, size.get()).await;
+            return written.map(drop).map_err(failed("lay out", path));
+        }
         self.kernel.lay_out_file(path, size).map_err(failed("lay out", path))
     }
 
     async fn open(&self, path: &str, mode: OpenMode) -> Result<SimFile<R>, SystemError> {
         let create = mode == OpenMode::Create;
+        if self.is_in_memory(path) {
+            let file = self.kernel.open_shared(&self.process, path, create).map_err(failed("open", path))?;
+            return Ok(SimFile { file: Opened::Memory(file), _told: TellKernel(self.kernel.clone()) });
+        }
         let file = self.kernel.open(&self.process, path, create).await.map_err(failed("open", path))?;
         if self.tells() {
             self.kernel.machine().name_mapping(file.mapping(), path);
         }
-        Ok(SimFile { file, _told: TellKernel(self.kernel.clone()) })
+        Ok(SimFile { file: Opened::Disk(file), _told: TellKernel(self.kernel.clone()) })
     }
 
     async fn read(&self, file: &SimFile<R>, offset: u64, len: u64) -> Result<u64, SystemError> {
-        let read = self.kernel.read(&self.process, &file.file, offset, len).await;
+        let read = match &file.file {
+            Opened::Disk(file) => self.kernel.read(&self.process, file, offset, len).await,
+            Opened::Memory(file) => self.kernel.read_shared(&self.process, file, offset, len).await,
+        };
         let read = read.map_err(failed("read", self.name()))?;
         if let Some((mapping, pages)) = self.buffer.get() {
             let filled = Bytes(read).to_pages_ceil().get().min(pages);
@@ -399,11 +437,20 @@ impl<R: Trace> System for SimSystem<R> {
     }
 
     async fn write(&self, file: &SimFile<R>, offset: u64, len: u64) -> Result<u64, SystemError> {
-        self.kernel.write(&self.process, &file.file, offset, len).await.map_err(failed("write", self.name()))
+        let written = match &file.file {
+            Opened::Disk(file) => self.kernel.write(&self.process, file, offset, len).await,
+            Opened::Memory(file) => self.kernel.write_shared(&self.process, file, offset, len).await,
+        };
+        written.map_err(failed("write", self.name()))
     }
 
     async fn fsync(&self, file: &SimFile<R>) -> Result<(), SystemError> {
-        self.kernel.fsync(&self.process, &file.file).await.map_err(failed("fsync", self.name()))
+        match &file.file {
+            Opened::Disk(file) => {
+                self.kernel.fsync(&self.process, file).await.map_err(failed("fsync", self.name()))
+            }
+            Opened::Memory(_) => Ok(()),
+        }
     }
 
     async fn sync(&self) -> Result<(), SystemError> {
@@ -412,12 +459,17 @@ impl<R: Trace> System for SimSystem<R> {
     }
 
     async fn file_size(&self, path: &str) -> Result<u64, SystemError> {
+        if self.is_in_memory(path) {
+            return self.kernel.shared_size(path).map(|size| size.get()).map_err(failed("stat", path));
+        }
         let size = self.kernel.stat(&self.process, path).await.map_err(failed("stat", path))?;
         Ok(size.get())
     }
 
     async fn advise_random(&self, file: &SimFile<R>) -> Result<(), SystemError> {
-        self.kernel.advise_random(&file.file);
+        if let Opened::Disk(file) = &file.file {
+            self.kernel.advise_random(file);
+        }
         Ok(())
     }
 
@@ -428,6 +480,7 @@ impl<R: Trace> System for SimSystem<R> {
         len: u64,
         advice: FileAdvice,
     ) -> Result<(), SystemError> {
+        let Opened::Disk(file) = &file.file else { return Ok(()) };
         let advice = match advice {
             FileAdvice::Normal => kernel::FileAdvice::Normal,
             FileAdvice::Random => kernel::FileAdvice::Random,
@@ -436,30 +489,47 @@ impl<R: Trace> System for SimSystem<R> {
             FileAdvice::DontNeed => kernel::FileAdvice::DontNeed,
             FileAdvice::NoReuse => kernel::FileAdvice::NoReuse,
         };
-        let advised = self.kernel.advise_file(&self.process, &file.file, offset, len, advice).await;
+        let advised = self.kernel.advise_file(&self.process, file, offset, len, advice).await;
         advised.map_err(failed("fadvise", self.name()))
     }
 
     async fn read_ahead(&self, file: &SimFile<R>, offset: u64, len: u64) -> Result<(), SystemError> {
-        let read = self.kernel.read_ahead(&self.process, &file.file, offset, len).await;
+        let Opened::Disk(file) = &file.file else { return Ok(()) };
+        let read = self.kernel.read_ahead(&self.process, file, offset, len).await;
         read.map_err(failed("readahead", self.name()))
     }
 
     async fn truncate(&self, file: &SimFile<R>, len: u64) -> Result<(), SystemError> {
-        let cut = self.kernel.truncate(&self.process, &file.file, len).await;
+        let cut = match &file.file {
+            Opened::Disk(file) => self.kernel.truncate(&self.process, file, len).await,
+            Opened::Memory(file) => self.kernel.truncate_shared(&self.process, file, len),
+        };
         cut.map_err(failed("ftruncate", self.name()))
     }
 
     async fn rename(&self, from: &str, to: &str) -> Result<(), SystemError> {
+        match (self.is_in_memory(from), self.is_in_memory(to)) {
+            (false, false) => {}
+            (true, true) => {
+                return self.kernel.rename_shared(&self.process, from, to).map_err(failed("rename", from));
+            }
+            _ => return Err(SystemError::new("rename", from, workload::Errno::NotSup)), // `EXDEV`
+        }
         self.kernel.rename(&self.process, from, to).await.map_err(failed("rename", from))
     }
 
     async fn unlink(&self, path: &str) -> Result<(), SystemError> {
+        if self.is_in_memory(path) {
+            return self.kernel.unlink_shared(&self.process, path).map_err(failed("unlink", path));
+        }
         self.kernel.unlink(&self.process, path).await.map_err(failed("unlink", path))
     }
 
     async fn resident_pages(&self, file: &SimFile<R>, offset: u64, len: u64) -> Result<u64, SystemError> {
-        Ok(self.kernel.resident_pages(&file.file, offset, len))
+        Ok(match &file.file {
+            Opened::Disk(file) => self.kernel.resident_pages(file, offset, len),
+            Opened::Memory(file) => self.kernel.resident_shared(file, offset, len),
+        })
     }
 
     async fn map_anonymous(&self, len: Bytes) -> Result<SimMapping<R>, SystemError> {
@@ -477,7 +547,13 @@ impl<R: Trace> System for SimSystem<R> {
     ) -> Result<SimMapping<R>, SystemError> {
         let FileMapping { shared, writable, executable } = how;
         let how = MapHow { shared, writable, executable };
-        let mapping = self.kernel.map_file(&self.process, &file.file, offset, len, how);
+        let mapping = match &file.file {
+            Opened::Disk(file) => self.kernel.map_file(&self.process, file, offset, len, how),
+            Opened::Memory(_) if !shared => {
+                return Err(SystemError::new("mmap", self.name(), workload::Errno::NotSup));
+            }
+            Opened::Memory(file) => self.kernel.map_shared(&self.process, file, offset, len),
+        };
         let mapping = mapping.map_err(failed("mmap", self.name()))?;
         self.name_memory(&self.process);
         Ok(SimMapping { system: self.clone(), mapping })

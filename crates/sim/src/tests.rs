@@ -9,6 +9,7 @@ mod reference;
 mod runs;
 mod scheduling;
 mod sections;
+mod shared;
 mod waiting;
 mod writing;
 

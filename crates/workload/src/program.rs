@@ -15,9 +15,12 @@
 //! for itself, and so has readahead of its own. Thinking is sleeping: tasks do not compete for CPUs. A touch is made
 //! when it was seen, which is up to one interval of the sampling after it happened.
 //!
-//! Left out, and counted in `operations_left_out`: files in memory (tmpfs), direct I/O, pages that a process only
-//! reads and shares with the one that forked it, and what a backend has no call for. Left out without a count:
-//! content, pipes and sockets between tasks, and what else the trace says that it lacks.
+//! Files that lay in memory (tmpfs, `memfd`) do so here, below a directory of their own, where the backend can mount
+//! one.
+//!
+//! Left out, and counted in `operations_left_out`: files in memory where it cannot, and private mappings of them,
+//! direct I/O, pages that a process only reads and shares with the one that forked it, and what a backend has no call
+//! for. Left out without a count: content, pipes and sockets between tasks, and what else the trace says that it lacks.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -47,6 +50,7 @@ use crate::replay::GroupFigures;
 use crate::system::{Errno, System};
 use counts::Counts;
 use plan::Plan;
+use player::Course;
 
 /// The name in scenarios.
 pub const NAME: &str = "program";
@@ -214,17 +218,26 @@ impl Program {
     pub(crate) async fn run<S: System>(&self, sys: S) -> Result<Outcome, WorkloadError> {
         let missing = "the program's trace was not read: name its file by `--param trace=FILE`";
         let Held(plan) = self.plan.clone().ok_or_else(|| WorkloadError::Trace(missing.to_owned()))?;
-        for (number, file) in plan.files() {
-            sys.lay_out_file(&plan::name(number), file.laid_out).await?;
+        let has_memory = plan.uses_memory()
+            && match sys.make_dir_in_memory(plan::IN_MEMORY).await {
+                Ok(()) => true,
+                Err(error) if matches!(error.errno, Errno::NotSup | Errno::Perm | Errno::Acces) => false,
+                Err(error) => return Err(error.into()),
+            };
+        for (number, file) in
+            plan.files().filter(|(number, _)| has_memory || !plan.is_file_in_memory(*number))
+        {
+            sys.lay_out_file(&plan.name(number), file.laid_out).await?;
         }
         sys.drop_caches(3).await?;
         self.limits.group(&sys).await?;
         sys.mark("laid_out");
         let begin = sys.now();
+        let course = Course { pace: self.pace, begin, has_memory };
         let mut tasks = Vec::new();
         for &root in &plan.roots {
             let delay = plan.first_think(root, 0);
-            tasks.push(player::spawn(&sys, &plan, root, self.pace, begin, delay, true).await?);
+            tasks.push(player::spawn(&sys, &plan, root, course, delay, true).await?);
         }
         let mut counts = Counts::default();
         for task in tasks {

@@ -385,6 +385,14 @@ pub trait System: Clone + 'static {
         }
         Err(SystemError::new("mount", path, Errno::NoEnt))
     }
+    /// Creates a directory at the top whose files lie in memory: a tmpfs is mounted there. Backends may have it without
+    /// directories below.
+    ///
+    /// # Errors
+    /// `Exist`; `Perm`; `NotSup` where a backend has no such call.
+    async fn make_dir_in_memory(&self, path: &str) -> Result<(), SystemError> {
+        Err(SystemError::new("mount", path, Errno::NotSup))
+    }
     /// Makes a file of `size` with all blocks allocated and none of its pages cached: the state
     /// of a file that was written long ago.
     async fn lay_out_file(&self, path: &str, size: Bytes) -> Result<(), SystemError>;

@@ -24,7 +24,9 @@ pub(crate) struct AnonArea {
     pub(crate) anon: AnonId,
     /// The file's pages, if it is that of a file.
     pub(crate) file: Option<FileAreaId>,
-    /// Its length in pages.
+    /// Its pages are those of a file in memory, and stay when it goes.
+    pub(crate) shared: bool,
+    /// Its length in pages; of a file in memory, where its part of that ends.
     pub(crate) pages: u64,
     pub(crate) advice: HugeAdvice,
 }
@@ -34,6 +36,8 @@ pub(crate) struct AnonArea {
 pub struct AnonMapping {
     pub(crate) index: usize,
     pub(crate) pages: u64,
+    /// Where it begins in a file in memory.
+    pub(crate) base: u32,
 }
 
 impl AnonMapping {

@@ -36,8 +36,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         let anon = self.mem(|mem| mem.anon_create());
         let mut areas = process.0.anon.borrow_mut();
-        areas.push(Some(AnonArea { anon, file: None, pages, advice: HugeAdvice::None }));
-        let mapping = AnonMapping { index: areas.len() - 1, pages };
+        areas.push(Some(AnonArea { anon, file: None, shared: false, pages, advice: HugeAdvice::None }));
+        let mapping = AnonMapping { index: areas.len() - 1, pages, base: 0 };
         drop(areas);
         self.khugepaged_enter(HugeAdvice::None);
         Ok(mapping)
@@ -57,7 +57,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let area = process.0.anon.borrow_mut().get_mut(mapping.index).and_then(Option::take);
         if let Some(area) = area {
             let cpu = self.machine().current_cpu();
-            self.mem(|mem| mem.anon_remove(cpu, area.anon));
+            if area.shared {
+                process.0.shared_files.borrow_mut().remove(&mapping.index);
+                self.put_shared();
+            } else {
+                self.mem(|mem| mem.anon_remove(cpu, area.anon));
+            }
             if let Some(file) = area.file {
                 self.mem(|mem| mem.unmap_area(cpu, file));
                 process.0.mapped_files.borrow_mut().remove(&mapping.index);
@@ -205,9 +210,17 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         write: bool,
     ) -> Result<(), Errno> {
         match self.swapped_at(process, mapping, page, write) {
-            Some(fault) => self.swap_fault(process, fault, mapping.pages as u32).await?,
+            Some(fault) => {
+                self.swap_fault(process, fault, mapping.pages as u32).await?;
+                self.access_present(process, mapping, page, write);
+            }
             None if self.area(process, mapping).is_some_and(|area| area.file.is_some()) => {
                 return self.file_fault(process, mapping, page, write).await;
+            }
+            None if self.area(process, mapping).is_some_and(|area| area.shared) => {
+                self.make_page_table(process, mapping.index, page).await?;
+                self.memory_file_fault(process, mapping, page).await?;
+                self.access_present(process, mapping, page, write);
             }
             None => self.fault_in(process, mapping.index, page).await?,
         }
@@ -255,7 +268,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ) -> Result<(), Errno> {
         let range = page_range(mapping, first, count)?;
         process.check_alive()?;
-        if self.area(process, mapping).is_some_and(|area| area.file.is_some()) {
+        if self.area(process, mapping).is_some_and(|area| area.file.is_some() || area.shared) {
             return Err(Errno::NotSup); // Locked mappings of files are not modelled.
         }
         process.0.locked.borrow_mut().lock(mapping.index, range.clone());
@@ -306,7 +319,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     fn unmap_pages(&self, process: &Process, mapping: AnonMapping, range: Range<u32>) {
-        if let Some(area) = self.area(process, mapping) {
+        // What a mapping drops of a file in memory stays in the file.
+        if let Some(area) = self.area(process, mapping).filter(|area| !area.shared) {
             let cpu = self.machine().current_cpu();
             let freed = self.mem(|mem| mem.anon_unmap(cpu, area.anon, range.start, range.end - range.start));
             self.machine().charge(CostOp::PcpFree, freed);
@@ -327,6 +341,6 @@ pub(crate) fn page_range(mapping: AnonMapping, first: u64, count: u64) -> Result
     if end > mapping.pages {
         return Err(Errno::Inval);
     }
-    let index = |n: u64| u32::try_from(n).map_err(|_| Errno::Inval);
+    let index = |n: u64| u32::try_from(u64::from(mapping.base) + n).map_err(|_| Errno::Inval);
     Ok(index(first)?..index(end)?)
 }

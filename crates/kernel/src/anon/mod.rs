@@ -12,3 +12,5 @@ mod lock;
 pub mod mapping;
 mod page;
 pub mod page_table;
+pub mod shared;
+pub(crate) mod shared_file;

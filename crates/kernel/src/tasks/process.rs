@@ -10,6 +10,7 @@ use mm::decide::pause::WriterPace;
 use units::Pfn;
 
 use crate::anon::area::{AnonArea, LockedRanges};
+use crate::anon::shared_file::SharedFile;
 use crate::errno::Errno;
 use crate::files::descriptor::OpenFile;
 
@@ -63,6 +64,11 @@ impl Process {
         Ok(())
     }
 
+    /// Mappings whose pages are its own.
+    pub(crate) fn own_areas(&self) -> Vec<AnonArea> {
+        self.0.anon.borrow().iter().flatten().filter(|area| !area.shared).copied().collect()
+    }
+
     /// Pages of its mappings, present or not.
     pub(crate) fn mapped_pages(&self) -> u64 {
         self.0.anon.borrow().iter().flatten().map(|area| area.pages).sum()
@@ -110,6 +116,8 @@ pub(crate) struct ProcessState {
     pub(crate) page_tables: RefCell<BTreeMap<(usize, u32), Pfn>>,
     /// The files that it maps, by mapping: they stay open as long.
     pub(crate) mapped_files: RefCell<BTreeMap<usize, OpenFile>>,
+    /// The files in memory that it maps, by mapping.
+    pub(crate) shared_files: RefCell<BTreeMap<usize, SharedFile>>,
     /// It is in a fault on a file's mapping in which it accesses pages that it reads (`in_lru_fault`).
     pub(crate) in_file_fault: Cell<bool>,
     /// What of its mappings is locked by `mlock`.

@@ -12,7 +12,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Frees a process's anonymous memory (`exit_mmap`).
     pub(crate) fn unmap_all(&self, process: &Process) {
         let cpu = self.machine().current_cpu();
-        for area in process.0.anon.borrow().iter().flatten() {
+        for area in &process.own_areas() {
             let freed = self.mem(|mem| mem.anon_unmap(cpu, area.anon, 0, u32::MAX));
             self.machine().charge(CostOp::PcpFree, freed);
             self.zap_file_pages(cpu, area);
@@ -22,7 +22,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// The OOM reaper frees what it may of a victim's memory (`oom_reap_task`).
     pub(crate) fn oom_reap(&self, victim: &Process) {
         let cpu = self.machine().current_cpu();
-        for area in victim.0.anon.borrow().iter().flatten() {
+        for area in &victim.own_areas() {
             let freed = self.mem(|mem| mem.anon_reap(cpu, area.anon));
             self.machine().charge(CostOp::PcpFree, freed);
             if !area.file.is_some_and(|file| self.mem(|mem| mem.cache.maps.area(file).shared)) {
@@ -41,13 +41,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// Anonymous pages that a process holds: what the OOM killer sorts by.
     pub(crate) fn anon_pages(&self, process: &Process) -> u64 {
-        let areas = process.0.anon.borrow();
-        self.mem(|mem| areas.iter().flatten().map(|area| mem.anon.pages(area.anon)).sum())
+        let areas = process.own_areas();
+        self.mem(|mem| areas.iter().map(|area| mem.anon.pages(area.anon)).sum())
     }
 
     /// Its pages that are swapped out: `swapents`.
     pub(crate) fn swapped_pages(&self, process: &Process) -> u64 {
-        let areas = process.0.anon.borrow();
-        self.mem(|mem| areas.iter().flatten().map(|area| mem.anon.swapped_pages(area.anon)).sum())
+        let areas = process.own_areas();
+        self.mem(|mem| areas.iter().map(|area| mem.anon.swapped_pages(area.anon)).sum())
     }
 }

@@ -31,7 +31,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub async fn process_start(&self, name: &str, memcg: MemcgId) -> Result<Process, Errno> {
         let anon = self.mem(|mem| mem.anon_create());
         let pages = u64::from(PROCESS_ANON_PAGES);
-        let own = AnonArea { anon, file: None, pages, advice: HugeAdvice::None };
+        let own = AnonArea { anon, file: None, shared: false, pages, advice: HugeAdvice::None };
         let process = {
             let mut processes = self.shared.processes.borrow_mut();
             let id = ProcessId(processes.next);
@@ -47,6 +47,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 kernel_pages: RefCell::new(Vec::new()),
                 page_tables: RefCell::default(),
                 mapped_files: RefCell::default(),
+                shared_files: RefCell::default(),
                 in_file_fault: Cell::new(false),
                 locked: RefCell::default(),
                 over_high_pages: Cell::new(0),
@@ -86,12 +87,16 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.unmap_all(process);
         let cpu = self.machine().current_cpu();
         for area in process.0.anon.borrow_mut().drain(..).flatten() {
-            self.mem(|mem| mem.anon_remove(cpu, area.anon));
+            if !area.shared {
+                self.mem(|mem| mem.anon_remove(cpu, area.anon));
+            }
             if let Some(file) = area.file {
                 self.mem(|mem| mem.unmap_area(cpu, file));
             }
         }
         process.0.mapped_files.borrow_mut().clear();
+        process.0.shared_files.borrow_mut().clear();
+        self.put_shared();
         self.put_closed();
         let tables = std::mem::take(&mut *process.0.page_tables.borrow_mut());
         let own = std::mem::take(&mut *process.0.kernel_pages.borrow_mut());

@@ -186,6 +186,8 @@ counters! {
         // Told where reclaim that somebody asked for is counted by itself.
         PgScanProactive = "pgscan_proactive",
         PgStealProactive = "pgsteal_proactive",
+        // Told where there are files in memory only.
+        Shmem = "shmem",
     }
 }
 

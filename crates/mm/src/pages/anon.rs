@@ -6,6 +6,9 @@
 //! multiple of 512 pages: each of its 512 slots names its head. Mappings start at a multiple of
 //! 2 MiB.
 //!
+//! Files of a tmpfs are such tables, too, which no process owns ([`AnonMaps::create_shared`]): their pages lie on the
+//! anonymous lists and go to swap, and count as page cache and as shared memory (`nr_shmem`).
+//!
 //! Left out: sharing after `fork`, the zero page, huge pages mapped by single pages (a huge
 //! page of which a part goes is split at once, where the kernel defers that). Neighbours:
 //! [`crate::lru::lists`] for the lists, [`crate::compact::migrate`] for moving pages,
@@ -47,6 +50,8 @@ pub(super) struct Anon {
     pub(super) readahead: MappingWindow,
     /// What a compressor brings a page of it down to.
     compressed: u16,
+    /// It is a file in memory.
+    shared: bool,
 }
 
 /// Set in an entry that names a slot of swap; no frame has so high a number.
@@ -63,6 +68,10 @@ pub struct AnonMaps {
     pub(super) huge: u64,
     /// Pages of all mappings.
     pages: u64,
+    /// Pages of all files in memory.
+    shared_pages: u64,
+    /// There was a file in memory.
+    shares: bool,
 }
 
 /// What is in a range of 2 MiB: whether huge pages can or do serve it.
@@ -91,6 +100,21 @@ impl AnonMaps {
     /// Pages of all mappings: `nr_anon_pages`.
     pub fn total_pages(&self) -> u64 {
         self.pages
+    }
+
+    /// Pages of all files in memory: `nr_shmem`.
+    pub fn shared_pages(&self) -> u64 {
+        self.shared_pages
+    }
+
+    /// Whether there was ever a file in memory: what counts them is told from then on.
+    pub fn had_shared(&self) -> bool {
+        self.shares
+    }
+
+    /// Whether it is a file in memory.
+    pub(crate) fn is_shared(&self, anon: AnonId) -> bool {
+        self.list[anon.0 as usize].shared
     }
 
     /// Pages present in a mapping.
@@ -143,7 +167,8 @@ impl AnonMaps {
             anon.pages += u64::from((pfn & SWAPPED) == 0);
             *slot = pfn;
         }
-        self.pages = self.pages - before + anon.pages;
+        let all = if anon.shared { &mut self.shared_pages } else { &mut self.pages };
+        *all = *all - before + anon.pages;
     }
 }
 
@@ -159,6 +184,14 @@ impl AnonMaps {
         assert!((id & ANON_OWNER) == 0, "mappings are numbered in 31 bits");
         self.list.push(fresh);
         AnonId(id)
+    }
+
+    /// A new file in memory without pages (`shmem_file_setup`).
+    pub fn create_shared(&mut self) -> AnonId {
+        let anon = self.create();
+        self.list[anon.0 as usize].shared = true;
+        self.shares = true;
+        anon
     }
 
     /// Says what a compressor brings the pages of a mapping down to, in bytes; 0 is a page of one repeated word.
@@ -207,7 +240,7 @@ impl AnonMaps {
         self.set(anon, index, pages, pfn.0);
         self.huge += u64::from(pages == PAGEBLOCK_PAGES);
         core.alloc.frames.set_owner(pfn, anon.0 | ANON_OWNER, index);
-        add_page(core, lru, cpu, pfn, memcg);
+        add_page(core, lru, cpu, pfn, memcg, self.is_shared(anon));
     }
 
     /// Frees the pages among `count` from `first`; a huge page that lies partly in there is split
@@ -229,7 +262,7 @@ impl AnonMaps {
             self.set(anon, start, pages, NIL);
             self.huge -= u64::from(pages == PAGEBLOCK_PAGES);
             core.alloc.frames.set_owner(pfn, NO_OWNER, 0);
-            free_page(core, lru, cache, cpu, pfn);
+            free_page(core, lru, cache, cpu, pfn, self.is_shared(anon));
             freed += u64::from(pages);
             index = start + pages;
         }
@@ -451,7 +484,7 @@ impl AnonMaps {
     /// Holds page tables against reverse maps; returns what differs.
     pub(crate) fn check<T: Trace>(&self, core: &Core<T>) -> Result<(), &'static str> {
         let frames = &core.alloc.frames;
-        let (mut mapped, mut huge, mut total) = (0_u64, 0, 0);
+        let (mut mapped, mut huge, mut total, mut shared) = (0_u64, 0, 0, 0);
         for anon in self.ids() {
             let mut pages = 0;
             for (index, pfn) in self.heads(anon) {
@@ -472,10 +505,13 @@ impl AnonMaps {
             if pages != self.pages(anon) {
                 return Err("a mapping's page count differs from its table");
             }
-            total += pages;
+            *(if self.is_shared(anon) { &mut shared } else { &mut total }) += pages;
         }
         if total != self.pages {
             return Err("mappings have another number of pages in all than is said");
+        }
+        if shared != self.shared_pages {
+            return Err("files in memory have another number of pages in all than is said");
         }
         let owned = (0..u32::try_from(frames.len()).expect("frame numbers are 32 bits"))
             .filter(|&pfn| frames.is_lru_page(Pfn(pfn)) && anon_owner(frames.owner(Pfn(pfn))).is_some());
@@ -486,28 +522,54 @@ impl AnonMaps {
     }
 }
 
-/// Puts a new anonymous page of `memcg` on its way to the lists. Up to 5.8 it starts active.
-fn add_page<T: Trace>(core: &mut Core<T>, lru: &mut Lru, cpu: CpuId, pfn: Pfn, memcg: MemcgId) {
-    let mut flags =
-        PageFlags::SWAP_BACKED.set(PageFlags::MAPPED).set(PageFlags::YOUNG).set(PageFlags::ANON_DIRTY);
-    if core.rules().anon_start == AnonStart::Active {
-        flags = flags.set(PageFlags::ACTIVE);
+/// Adds pages of a table to what a cgroup has, or takes them away: anonymous memory, or cache and shared memory.
+pub(super) fn count<T: Trace>(core: &mut Core<T>, pfn: Pfn, shared: bool, change: Change) {
+    let (_, node) = core.page_place(pfn);
+    let (memcg, pages) = (core.page_memcg(pfn), u64::from(core.alloc.frames.pages(pfn)));
+    let stats: &[MemcgStat] = if shared { &[MemcgStat::File, MemcgStat::Shmem] } else { &[MemcgStat::Anon] };
+    for &stat in stats {
+        match change {
+            Change::More => core.cgroups.add_stat(memcg, node, stat, pages),
+            Change::Less => core.cgroups.sub_stat(memcg, node, stat, pages),
+        }
     }
+}
+
+/// Which way a count goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Change {
+    More,
+    Less,
+}
+
+/// Puts a new anonymous page of `memcg` on its way to the lists. Up to 5.8 it starts active. One of a file in memory
+/// starts inactive, and was accessed by the call that made it (`shmem_get_folio`).
+fn add_page<T: Trace>(core: &mut Core<T>, lru: &mut Lru, cpu: CpuId, pfn: Pfn, memcg: MemcgId, shared: bool) {
+    let backed = PageFlags::SWAP_BACKED.set(PageFlags::MAPPED).set(PageFlags::ANON_DIRTY);
+    let flags = match (shared, core.rules().anon_start) {
+        (true, _) => backed,
+        (false, AnonStart::Inactive) => backed.set(PageFlags::YOUNG),
+        (false, AnonStart::Active) => backed.set(PageFlags::YOUNG).set(PageFlags::ACTIVE),
+    };
     core.alloc.frames.put_flags(pfn, faulted_in(core, flags));
     core.alloc.frames.set_memcg(pfn, memcg.0);
-    let (_, node) = core.page_place(pfn);
-    let pages = u64::from(core.alloc.frames.pages(pfn));
-    core.cgroups.add_stat(memcg, node, MemcgStat::Anon, pages);
+    count(core, pfn, shared, Change::More);
     lru.add(core, cpu, pfn);
 }
 
 /// Frees an anonymous page that nobody maps any more and uncharges it, and its slot if it has one. One that is being
 /// read or written is left to reclaim, in the swap cache.
-fn free_page<T: Trace>(core: &mut Core<T>, lru: &mut Lru, cache: &mut PageCache, cpu: CpuId, pfn: Pfn) {
-    let (_, node) = core.page_place(pfn);
+fn free_page<T: Trace>(
+    core: &mut Core<T>,
+    lru: &mut Lru,
+    cache: &mut PageCache,
+    cpu: CpuId,
+    pfn: Pfn,
+    shared: bool,
+) {
     let memcg = core.page_memcg(pfn);
     let pages = core.alloc.frames.pages(pfn);
-    core.cgroups.sub_stat(memcg, node, MemcgStat::Anon, u64::from(pages));
+    count(core, pfn, shared, Change::Less);
     if core.alloc.frames.flags(pfn).has(PageFlags::SWAP_CACHE) {
         core.alloc.frames.clear_flags(pfn, PageFlags::MAPPED.set(PageFlags::YOUNG));
         if core.alloc.frames.flags(pfn).has(PageFlags::MLOCKED) {

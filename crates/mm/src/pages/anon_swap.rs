@@ -13,11 +13,11 @@ use crate::alloc::pageblock::PAGEBLOCK_PAGES;
 use crate::base::event::{Detail, Trace};
 use crate::base::frame::{ANON_OWNER, FrameState, NIL, NO_OWNER, PageFlags};
 use crate::base::ids::AnonId;
-use crate::base::vmstat::{MemcgStat, VmEvent};
+use crate::base::vmstat::VmEvent;
 use crate::core::Core;
 use crate::lru::lists::Lru;
 use crate::lru::mglru::access::faulted_in;
-use crate::pages::anon::{AnonMaps, SWAPPED, anon_owner};
+use crate::pages::anon::{AnonMaps, Change, SWAPPED, anon_owner, count};
 use crate::pages::cache::PageCache;
 use crate::pages::swap_cache::begin_anon;
 use crate::pages::tree::Slot;
@@ -55,15 +55,13 @@ pub(crate) fn unmap_to_slot<T: Trace>(maps: &mut AnonMaps, core: &mut Core<T>, p
     maps.list[anon.0 as usize].swapped += u64::from(pages);
     maps.huge -= u64::from(pages == PAGEBLOCK_PAGES);
     core.alloc.frames.clear_flags(pfn, PageFlags::MAPPED.set(PageFlags::YOUNG));
-    disown(core, pfn);
+    disown(core, pfn, maps.is_shared(anon));
 }
 
 /// A page is mapped no longer: it is no anonymous memory of a cgroup any more, though on such a list.
-fn disown<T: Trace>(core: &mut Core<T>, pfn: Pfn) {
-    let (_, node) = core.page_place(pfn);
-    let (memcg, pages) = (core.page_memcg(pfn), core.alloc.frames.pages(pfn));
+fn disown<T: Trace>(core: &mut Core<T>, pfn: Pfn, shared: bool) {
     core.alloc.frames.set_owner(pfn, NO_OWNER, core.alloc.frames.index(pfn));
-    core.cgroups.sub_stat(memcg, node, MemcgStat::Anon, u64::from(pages));
+    count(core, pfn, shared, Change::Less);
 }
 
 /// Reclaim takes a page that its program gave up, and that is what it was then, out of its page table.
@@ -74,7 +72,7 @@ pub(crate) fn unmap_given_up<T: Trace>(maps: &mut AnonMaps, core: &mut Core<T>, 
     maps.set(anon, index, pages, NIL);
     maps.huge -= u64::from(pages == PAGEBLOCK_PAGES);
     core.alloc.frames.clear_flags(pfn, PageFlags::MAPPED);
-    disown(core, pfn);
+    disown(core, pfn, maps.is_shared(anon));
 }
 
 /// A page table names a page again instead of its slot.
@@ -84,12 +82,13 @@ fn enter<T: Trace>(maps: &mut AnonMaps, core: &mut Core<T>, fault: SwapFault, pf
     maps.set(anon, index, 1, pfn.0);
     maps.list[anon.0 as usize].swapped -= 1;
     core.alloc.frames.set_owner(pfn, anon.0 | ANON_OWNER, index);
-    core.alloc.frames.set_flags(pfn, PageFlags::MAPPED.set(PageFlags::YOUNG));
+    // A call accesses a page of a file in memory otherwise than through a page table.
+    let young = if maps.is_shared(anon) { PageFlags::default() } else { PageFlags::YOUNG };
+    core.alloc.frames.set_flags(pfn, PageFlags::MAPPED.set(young));
     if write {
         core.alloc.frames.set_flags(pfn, PageFlags::ANON_DIRTY);
     }
-    let (_, node) = core.page_place(pfn);
-    core.cgroups.add_stat(core.page_memcg(pfn), node, MemcgStat::Anon, 1);
+    count(core, pfn, maps.is_shared(anon), Change::More);
 }
 
 /// Maps a page of the swap cache, single and not locked, where a fault wants it (`do_swap_page`). Its slot is
@@ -110,7 +109,8 @@ pub(crate) fn map_cached<T: Trace>(
         lru.activate(core, cpu, pfn);
     }
     let memcg = core.page_memcg(pfn);
-    if fault.write || fault.locked || core.swap.is_full_for(&core.cgroups, memcg) {
+    let is_shared = maps.is_shared(fault.anon);
+    if fault.write || fault.locked || is_shared || core.swap.is_full_for(&core.cgroups, memcg) {
         let _ = cache.free_swap(core, cpu, pfn);
     }
 }

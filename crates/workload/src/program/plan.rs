@@ -44,10 +44,8 @@ pub(super) struct PlannedFile {
     pub(super) laid_out: Bytes,
 }
 
-/// What a file is called here.
-pub(super) fn name(file: u32) -> String {
-    format!("f{file}")
-}
+/// The directory of files that lie in memory.
+pub(super) const IN_MEMORY: &str = "shm";
 
 impl Plan {
     pub(super) fn of(trace: Arc<Trace>) -> Self {
@@ -66,10 +64,6 @@ impl Plan {
             remarks.push(format!(
                 "{too_many} mappings were taken back or advised on in thousands of parts: some parts stay longer"
             ));
-        }
-        let in_memory = trace.operations.iter().filter(|operation| is_in_memory(&trace, operation)).count();
-        if in_memory > 0 {
-            remarks.push(format!("{in_memory} operations on files in memory (tmpfs) are left out"));
         }
         Self { trace, steps, roots, spawns, waits, files, pieces, made_by, shared_by, grown, remarks }
     }
@@ -113,6 +107,21 @@ impl Plan {
         is_in_memory(&self.trace, operation)
     }
 
+    /// Whether a file lies in memory.
+    pub(super) fn is_file_in_memory(&self, file: u32) -> bool {
+        self.trace.files.get(file as usize).is_some_and(|file| file.in_memory)
+    }
+
+    /// Whether some operation is on such a file.
+    pub(super) fn uses_memory(&self) -> bool {
+        self.trace.operations.iter().any(|operation| self.is_in_memory(operation))
+    }
+
+    /// What a file is called here.
+    pub(super) fn name(&self, file: u32) -> String {
+        if self.is_file_in_memory(file) { format!("{IN_MEMORY}/f{file}") } else { format!("f{file}") }
+    }
+
     /// Whether the process of `task` made the mapping, or is the one that touches it for all.
     pub(super) fn is_mapped_by(&self, mapping: u32, task: u32) -> bool {
         match (self.shared_by.get(&mapping), self.made_by[mapping as usize]) {
@@ -123,14 +132,17 @@ impl Plan {
     }
 
     pub(super) fn footprint(&self) -> Footprint {
-        let laid_out: u64 = self.files.values().map(|file| file.laid_out.get()).sum();
+        let laid_out = |in_memory: bool| -> u64 {
+            let files = self.files().filter(|&(number, _)| self.is_file_in_memory(number) == in_memory);
+            files.map(|(_, file)| file.laid_out.get()).sum()
+        };
         let anonymous =
             self.trace.mappings.iter().zip(&self.pieces).filter(|(mapping, _)| mapping.file == NONE);
         let pages: u64 = anonymous.flat_map(|(_, pieces)| pieces).map(|piece| piece.past - piece.first).sum();
         Footprint {
-            files: Bytes(laid_out.saturating_add(self.grown)),
+            files: Bytes(laid_out(false).saturating_add(self.grown)),
             file_count: self.trace.files.len() as u64,
-            anonymous: Bytes(pages.saturating_mul(PAGE_SIZE)),
+            anonymous: Bytes(pages.saturating_mul(PAGE_SIZE).saturating_add(laid_out(true))),
             tasks: self.trace.tasks.len() as u64,
             disks: 1,
         }
@@ -301,9 +313,6 @@ fn files(trace: &Trace) -> (BTreeMap<u32, PlannedFile>, u64) {
     let mut more = 0_u64;
     for (number, found) in reached {
         let file = &trace.files[number as usize];
-        if file.in_memory {
-            continue;
-        }
         if found.is_made == Some(true) {
             more = more.saturating_add(found.written);
             continue;

@@ -10,7 +10,7 @@ use units::{Bytes, Nanos, PAGE_SIZE};
 
 use super::counts::Counts;
 use super::pieces::{Piece, pages};
-use super::plan::{Plan, name};
+use super::plan::Plan;
 use super::{Pace, SLEEP_MIN};
 use crate::limits::{GROUP, Limits};
 use crate::outcome::WorkloadError;
@@ -26,8 +26,7 @@ pub(super) async fn spawn<S: System>(
     sys: &S,
     plan: &Arc<Plan>,
     task: u32,
-    pace: Pace,
-    begin: Nanos,
+    course: Course,
     delay_ns: u64,
     is_first: bool,
 ) -> Result<S::Task<Counted>, SystemError> {
@@ -41,8 +40,7 @@ pub(super) async fn spawn<S: System>(
                 sys,
                 plan,
                 task,
-                pace,
-                begin,
+                course,
                 owed: 0,
                 files: BTreeMap::new(),
                 direct: BTreeSet::new(),
@@ -58,13 +56,21 @@ pub(super) async fn spawn<S: System>(
     sys.spawn(spec, work).await
 }
 
+/// How all tasks go about it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Course {
+    pub(super) pace: Pace,
+    /// When the whole began.
+    pub(super) begin: Nanos,
+    /// Whether files can lie in memory.
+    pub(super) has_memory: bool,
+}
+
 struct Player<S: System> {
     sys: S,
     plan: Arc<Plan>,
     task: u32,
-    pace: Pace,
-    /// When the whole began.
-    begin: Nanos,
+    course: Course,
     /// Nanoseconds that it should have slept and did not; below 0 it slept too long.
     owed: i64,
     files: BTreeMap<u32, S::File>,
@@ -112,10 +118,10 @@ impl<S: System> Player<S> {
 
     /// Lets time pass before an operation.
     async fn pass(&mut self, think_ns: u64, at_ns: u64) {
-        match self.pace {
+        match self.course.pace {
             Pace::Asap => {}
             Pace::Recorded => {
-                let ahead = (self.begin + Nanos(at_ns)).saturating_sub(self.sys.now());
+                let ahead = (self.course.begin + Nanos(at_ns)).saturating_sub(self.sys.now());
                 if ahead > Nanos::ZERO {
                     self.sys.sleep(ahead).await;
                 }
@@ -138,7 +144,7 @@ impl<S: System> Player<S> {
         let plan = Arc::clone(&self.plan);
         let operation = &plan.trace.operations[step as usize];
         self.counts.operations += 1;
-        if plan.is_in_memory(operation) {
+        if plan.is_in_memory(operation) && !self.course.has_memory {
             self.counts.left_out += 1;
             return Ok(());
         }
@@ -175,7 +181,7 @@ impl<S: System> Player<S> {
         let Some(&child) = plan.spawns.get(&step) else { return Ok(()) };
         let at_ns = plan.trace.operations[step as usize].at_ns;
         let delay = plan.first_think(child, at_ns);
-        let task = spawn(&self.sys, &plan, child, self.pace, self.begin, delay, false).await?;
+        let task = spawn(&self.sys, &plan, child, self.course, delay, false).await?;
         self.children.insert(child, task);
         Ok(())
     }
@@ -185,7 +191,7 @@ impl<S: System> Player<S> {
         if let Some(open) = self.files.get(&file) {
             return Ok(open.clone());
         }
-        let opened = self.sys.open(&name(file), OpenMode::ReadWrite).await?;
+        let opened = self.sys.open(&self.plan.name(file), OpenMode::ReadWrite).await?;
         self.files.insert(file, opened.clone());
         Ok(opened)
     }
@@ -199,7 +205,7 @@ impl<S: System> Player<S> {
         // A new descriptor, with no past of reads.
         self.files.remove(&file);
         if flags & open::CREATED != 0 {
-            match self.sys.open(&name(file), OpenMode::Create).await {
+            match self.sys.open(&self.plan.name(file), OpenMode::Create).await {
                 Ok(made) => {
                     self.files.insert(file, made);
                     return Ok(());
@@ -223,7 +229,7 @@ impl<S: System> Player<S> {
                 self.files.remove(&object);
                 return Ok(());
             }
-            OperationKind::Unlink => return self.sys.unlink(&name(object)).await,
+            OperationKind::Unlink => return self.sys.unlink(&self.plan.name(object)).await,
             OperationKind::Rename => return self.rename(object, detail).await,
             _ => {}
         }
@@ -259,7 +265,8 @@ impl<S: System> Player<S> {
     /// Files are called by their numbers whatever happens to their names: one that is renamed gets its own back. Where
     /// there is no such call, the file whose name it took is gone all the same.
     async fn rename(&mut self, file: u32, victim: u32) -> Result<(), SystemError> {
-        let (own, other) = (name(file), if victim == NONE { format!("r{file}") } else { name(victim) });
+        let own = self.plan.name(file);
+        let other = if victim == NONE { format!("{own}r") } else { self.plan.name(victim) };
         match self.sys.rename(&own, &other).await {
             Ok(()) => self.sys.rename(&other, &own).await,
             Err(error) if error.errno == Errno::NotSup && victim != NONE => self.sys.unlink(&other).await,
