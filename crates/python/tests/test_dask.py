@@ -90,7 +90,8 @@ def test_a_client_that_is_killed_goes_on_with_what_is_missing(
     cluster.scheduler.add_plugin(counted)
     out = tmp_path / "out"
     command = [sys.executable, "-c", CLIENT, cluster.scheduler_address, str(out)]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": path}
     first = subprocess.Popen(command, env=environment)
     while len(list(out.glob("runs/*.parquet"))) < 3:
         assert first.poll() is None, "the client ended before it was killed"
@@ -125,6 +126,7 @@ class Deadly(distributed.WorkerPlugin):  # type: ignore[misc,name-defined]
             @staticmethod
             def run_chunk(axes: Any, runs: Any) -> bytes:
                 if any(label in run[1] for run in runs):
+                    time.sleep(2)  # One that ends before its nanny knows it is not started again.
                     os._exit(9)
                 return bytes(_native.run_chunk(axes, runs))
 

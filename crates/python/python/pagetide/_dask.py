@@ -30,6 +30,7 @@ Future = Any
 
 LOOK_SECONDS = 0.1
 NO_WORKERS_SECONDS = 10.0
+TO_HAND_OVER_SECONDS = 5.0
 INSTALL = "pip install pagetide[dask]"
 
 
@@ -89,10 +90,14 @@ class _Tasks:
             except queue.Empty:
                 looked = self._look(looked)
                 continue
-            what = self.of.pop(future, None)
-            if what is not None:
-                yield what, _result(future)
             self.told.look()
+            if future not in self.of:
+                continue
+            data = _result(future)
+            if data is None:  # The worker died with it: it is made again.
+                future.add_done_callback(self.ended.put)
+            else:
+                yield self.of.pop(future), data
 
     def _look(self, looked: float) -> float:
         self.told.look()
@@ -108,10 +113,13 @@ class _Tasks:
         self.of.clear()
 
 
-def _result(future: Future) -> bytes | _Killed:
+def _result(future: Future, timeout: float | None = TO_HAND_OVER_SECONDS) -> bytes | _Killed | None:
+    """What a task that has ended came to; none where that cannot be had in time."""
     distributed = _imported()
     try:
-        data = future.result()
+        data = future.result(timeout)
+    except TimeoutError:
+        return None
     except distributed.KilledWorker:
         return _Killed()
     except CancelledError as error:
@@ -122,8 +130,7 @@ def _result(future: Future) -> bytes | _Killed:
     except ImportError as error:
         hint = "pip install pagetide, in the same version, on all workers"
         raise UsageError(f"a worker has no pagetide: {error}", hint=hint) from error
-    finally:
-        future.release()
+    future.release()
     return bytes(data)
 
 
@@ -135,10 +142,10 @@ class Remote:
 
     def result(self) -> bytes:
         """The bytes of its chunk."""
-        data = _result(self.future)
-        if isinstance(data, _Killed):
-            raise _ends_workers([self.run])
-        return data
+        data = _result(self.future, None)
+        if isinstance(data, bytes):
+            return data
+        raise _ends_workers([self.run])
 
     def cancel(self) -> None:
         """Nobody needs it."""

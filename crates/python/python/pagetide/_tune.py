@@ -166,7 +166,7 @@ def tune(
         space: What may be set, and to what: sysctls by dotted name, "kernel", "machine", "mem", "swap",
             "param:NAME" of the workload, and of a trace "policy" and "capacity".
         objective: A metric, several for a front, or a function of a dictionary with the metrics of a run, its
-            counters of /proc/vmstat, and `stall_seconds`, which returns a number, or several.
+            counters of /proc/vmstat, `stall_seconds`, and settings that are numbers; it returns a number, or several.
         trials: So many combinations; with a storage, those of earlier calls count.
         seeds: Runs of each trial, with seeds from the scenario's on.
         directions: "minimize" or "maximize" for each objective; else what the workload says of its metrics.
@@ -285,8 +285,8 @@ class _Problem:
         runs = about["runs"]
         return [(place, run["label"] or "run", [], run["scenario"]) for place, run in enumerate(runs)]
 
-    def values_of(self, chunk: bytes) -> tuple[float, ...]:
-        """What came out of one run."""
+    def values_of(self, chunk: bytes, settings: Mapping[str, Value]) -> tuple[float, ...]:
+        """What came out of one run with these settings."""
         swept = _native.Sweep(self.workload, [], [], 1, [("a run", chunk)])
         for _, _, _, why in swept.failures:
             raise InputError(why)
@@ -297,7 +297,8 @@ class _Problem:
             if value is not None
         }
         if callable(self.objective):
-            value = self.objective(known)
+            numbers = {name: float(value) for name, value in settings.items() if isinstance(value, (int, float))}
+            value = self.objective(numbers | known)
             values = tuple(float(part) for part in value) if isinstance(value, Iterable) else (float(value),)
             self.objectives = (
                 [f"objective {place}" for place in range(len(values))] if len(values) > 1 else ["objective"]
@@ -324,7 +325,7 @@ class _Problem:
         seen: list[tuple[float, ...]] = []
         for place, run in enumerate(runs):
             try:
-                seen.append(self.values_of(run.result()))
+                seen.append(self.values_of(run.result(), settings))
             except InputError as error:
                 return Trial(number, settings, (), "failed", error.message)
             if not goes_on(place, statistics.fmean(values[0] for values in seen)):
