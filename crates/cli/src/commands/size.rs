@@ -6,8 +6,8 @@ use lab::page::{check_writable, write};
 use lab::size::{SizeError, SizeRequest};
 use lab::{LabError, check_new_folder};
 
-use super::replay::check_stdin;
 use super::plot::told;
+use super::replay::check_stdin;
 use crate::args::{Format, SizeArgs};
 use crate::printer::{Failure, Printer};
 use crate::progress::SizeBar;
