@@ -11,6 +11,7 @@ Left out: how a cluster is started. Neighbours: `_sweep.py`.
 
 from __future__ import annotations
 
+import asyncio
 import queue
 import time
 from collections.abc import Iterator, Sequence
@@ -118,7 +119,7 @@ def _result(future: Future, timeout: float | None = TO_HAND_OVER_SECONDS) -> byt
     distributed = _imported()
     try:
         data = future.result(timeout)
-    except TimeoutError:
+    except (TimeoutError, asyncio.TimeoutError):  # One and the same from Python 3.11 on.
         return None
     except distributed.KilledWorker:
         return _Killed()

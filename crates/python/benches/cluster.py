@@ -1,6 +1,6 @@
 """Sweeps on a cluster in figures: throughput of two workers beside one, and what a run costs beside a loop.
 
-    python crates/python/benches/dask.py [RUNS]
+    python crates/python/benches/cluster.py [RUNS]
 
 Runs of one small workload, with so many seeds. CPU time is what the processes used, whatever else the machine did; wall
 time says something on an idle machine only. Needs `pip install pagetide[dask]`.
