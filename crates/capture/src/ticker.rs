@@ -1,5 +1,6 @@
 //! What happens by the clock: looks at memory, and signals that this process got and the command is to have.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -60,12 +61,13 @@ impl Ticker<'_> {
     /// Until the bell rings.
     pub(crate) fn run(&self) {
         let (mut looked_at, mut passed_at) = (Instant::now(), Instant::now());
+        let mut ran = HashMap::new();
         let tick = self.sample.unwrap_or(TICK).min(TICK);
         while !self.bell.wait(tick) {
             self.pass_signals();
             locked(self.follower).settle_all();
             if self.sample.is_some_and(|sample| looked_at.elapsed() >= sample) {
-                self.look();
+                self.look(&mut ran);
                 looked_at = Instant::now();
             }
             if passed_at.elapsed() >= PASS {
@@ -90,9 +92,15 @@ impl Ticker<'_> {
         }
     }
 
-    fn look(&self) {
+    /// Looks at those that have run since; `ran` is for how long each had then.
+    fn look(&self, ran: &mut HashMap<i32, Option<u64>>) {
         let processes = locked(self.follower).to_look_at();
+        ran.retain(|pid, _| processes.contains(pid));
         for pid in processes {
+            let now = sys::cpu_time(pid);
+            if now.is_some() && ran.insert(pid, now) == Some(now) {
+                continue; // It has touched nothing.
+            }
             let look = look_at(pid, true);
             let _ = maps::forget_used(pid); // Then what was used before counts again.
             let mut follower = locked(self.follower);

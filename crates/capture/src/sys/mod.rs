@@ -3,6 +3,7 @@
 //! All `unsafe` of this crate is in this folder. What is above it passes numbers and buffers, and cannot break a
 //! promise that is made here.
 
+mod cpu_time;
 mod memory;
 mod nudge;
 mod scan;
@@ -10,6 +11,7 @@ mod seccomp;
 mod spawn;
 mod tracing;
 
+pub(crate) use cpu_time::cpu_time;
 pub(crate) use memory::{read_memory, read_path};
 pub(crate) use nudge::{Sleeper, sleeper};
 #[cfg(test)]
