@@ -47,23 +47,23 @@ fn what_no_machine_can_swap_to_is_refused_in_words() {
     insta::assert_snapshot!(shown.concat(), @"
     $ run anon-and-file --swap tape:1G
     error: swap cannot be `tape:1G`: there is no swap on `tape`; there is on `disk` and on `zram`
-    hint: write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
+    hint: write it as `zram:256M`, `disk:1G`, both with a comma between, `disk:1G,zram:256M,prio=100`, `zswap:20%+disk:1G`, or `none`
     exit 1
     $ run anon-and-file --swap disk:0
     error: swap cannot be `disk:0`: an area has 1M to 128G
-    hint: write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
+    hint: write it as `zram:256M`, `disk:1G`, both with a comma between, `disk:1G,zram:256M,prio=100`, `zswap:20%+disk:1G`, or `none`
     exit 1
     $ run anon-and-file --swap zram
     error: swap cannot be `zram`: it has no size
-    hint: write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
+    hint: write it as `zram:256M`, `disk:1G`, both with a comma between, `disk:1G,zram:256M,prio=100`, `zswap:20%+disk:1G`, or `none`
     exit 1
     $ run anon-and-file --swap zram:-1G
     error: swap cannot be `zram:-1G`: `-1G` is negative
-    hint: write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
+    hint: write it as `zram:256M`, `disk:1G`, both with a comma between, `disk:1G,zram:256M,prio=100`, `zswap:20%+disk:1G`, or `none`
     exit 1
     $ run anon-and-file --swap disk:1G,disk:1G
-    error: swap cannot be `disk:1G,disk:1G`: `disk:1G` is there twice: make one area as large as both
-    hint: write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
+    error: swap cannot be `disk:1G,disk:1G`: `disk:1G` is there twice: make one area as large as both, or give them priorities
+    hint: write it as `zram:256M`, `disk:1G`, both with a comma between, `disk:1G,zram:256M,prio=100`, `zswap:20%+disk:1G`, or `none`
     exit 1
     $ run anon-and-file --swap disk:100G,disk:101G
     error: swap of 201G is larger than a disk of machine `guest-tcg`, which has 128G
@@ -84,7 +84,7 @@ fn what_no_machine_can_swap_to_is_refused_in_words() {
     $ run zero.toml
     error: `zero.toml` is no scenario that can run
       caused by: line 6, column 8: swap cannot be `disk:0`: an area has 1M to 128G
-    hint: write it as `zram:256M`, `disk:1G`, both with a comma between, `zswap:20%+disk:1G`, or `none`
+    hint: write it as `zram:256M`, `disk:1G`, both with a comma between, `disk:1G,zram:256M,prio=100`, `zswap:20%+disk:1G`, or `none`
     exit 1
     $ sweep hot-and-stream --swap none,zram:64G
     error: zram of 64G has no memory: full, with pages compressed to 1200 of 4096 bytes, it takes 19200M of 1016336k

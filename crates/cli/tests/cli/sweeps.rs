@@ -252,6 +252,6 @@ fn a_cluster_is_handed_the_whole_plan_and_says_how_it_ended() {
         told.contains("`no-such-python` cannot be started") && told.contains("PAGETIDE_PYTHON"),
         "{told}"
     );
-    let real = scene.shown(&format!("{SMALL} --mem 32M..128M --on vm:6.12 --dask tcp://there:8786"));
+    let real = scene.shown("sweep hot-and-stream --mem 64M..128M --on vm:6.12 --dask tcp://there:8786");
     assert!(real.contains("runs the model, and this one runs on `vm:6.12`"), "{real}");
 }

@@ -340,5 +340,21 @@ fn the_story_of_an_anonymous_page_that_is_swapped_out_and_comes_back_says_from_w
     world.tell(20, "page_reclaimed", "kswapd0").page("anon:cold/1", 7, "P").why("swapped out").by("", 3);
     let question = Question { file: Some("anon:cold/1".to_owned()), pages: Some(7..=7) };
     let digest = world.digest(3, question);
-    insta::assert_snapshot!(digest.stories.sections(false)[0].to_text(100), @"");
+    insta::assert_snapshot!(digest.stories.sections(false)[0].to_text(100), @"
+    the story of page 7 of `anon:cold/1`
+    Page 7 of `anon:cold/1` came into memory 1 ms into the run, for `cold`. It was evicted by `hot` 5 ms
+    into the run for the limit of `P` at priority 5 (swapped out). 4 ms later `cold` had it back from
+    swap (read ahead from its swap device). 4 ms later `cold` asked for it again, after a distance of 90
+    pages (in time). Then it was evicted again by `kswapd0` 20 ms into the run for the machine at
+    priority 3 (swapped out). Nobody asked for it again. At the end of the run it was not in memory.
+             at  by       what
+     0.001000 s  cold     is on the inactive list
+     0.002000 s  hot      is looked at and kept for the limit of `P` at priority 5: referenced by page
+                          tables
+     0.005000 s  hot      is evicted for the limit of `P` at priority 5: swapped out
+     0.009000 s  cold     is asked for again after 90 pages: in time
+     0.009000 s  cold     comes back from swap, charged to `P`: read ahead from its swap device
+     0.009000 s  cold     is on the active list
+     0.020000 s  kswapd0  is evicted for the machine at priority 3: swapped out
+    ");
 }
