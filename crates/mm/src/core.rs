@@ -8,7 +8,7 @@ use units::{CpuId, NodeId, Order, Pfn};
 use crate::alloc::boot::BootError;
 use crate::alloc::page_alloc::PageAllocator;
 use crate::base::event::{Detail, Home, PageId, Reason, Trace, TraceEvent};
-use crate::base::frame::{ANON_OWNER, PageFlags};
+use crate::base::frame::{ANON_OWNER, NO_OWNER, PageFlags};
 use crate::base::ids::{AnonId, MappingId, MemcgId};
 use crate::base::layout::{MemoryLayout, ZoneKind};
 use crate::base::sysctl::Sysctls;
@@ -133,7 +133,7 @@ impl<T: Trace> Core<T> {
     /// Which mapping an anonymous page belongs to, and where in there: by its page table, or by its slot.
     fn anon_home(&self, pfn: Pfn) -> (Home, u32) {
         let frames = &self.alloc.frames;
-        if frames.is_anon(pfn) {
+        if frames.is_anon(pfn) && frames.owner(pfn) != NO_OWNER {
             return (Home::Anon(AnonId(frames.owner(pfn) & !ANON_OWNER)), frames.index(pfn));
         }
         let in_slot = frames.flags(pfn).has(PageFlags::SWAP_CACHE);

@@ -12,7 +12,7 @@ use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::lru::lists::LruList;
 use crate::memory::Memory;
 use crate::version::geometry::Cache;
-use crate::version::rules::{DefragMode, ProactiveCounts};
+use crate::version::rules::{Compaction, DefragMode, ProactiveCounts, ProactiveReclaim};
 
 impl<T: Trace> Memory<T> {
     /// Gauges of `/proc/vmstat` in pages, under the kernel's names.
@@ -47,7 +47,8 @@ impl<T: Trace> Memory<T> {
         let swaps = self.core.swap.total_pages() > 0;
         let zswap = self.core.has_zswap();
         let proactive = self.counts_proactive();
-        let blocks = self.core.rules().defrag_mode == DefragMode::Sysctl;
+        let rules = self.core.rules();
+        let blocks = rules.defrag_mode == DefragMode::Sysctl && rules.compaction == Compaction::On;
         let in_blocks = || self.core.alloc.zones().iter().map(|zone| zone.free_area.pages_in_whole_blocks());
         let blocks = blocks.then(|| ("nr_free_pages_blocks", in_blocks().sum()));
         let is_told = move |event: &VmEvent| {
@@ -76,7 +77,9 @@ impl<T: Trace> Memory<T> {
     }
 
     fn counts_proactive(&self) -> bool {
-        self.core.rules().proactive_counts == ProactiveCounts::Proactive
+        let rules = self.core.rules();
+        rules.proactive_counts == ProactiveCounts::Proactive
+            && rules.proactive_reclaim != ProactiveReclaim::None
     }
 
     /// What `/sys/kernel/debug/zswap` has, its names behind `zswap_`; sizes in pages.

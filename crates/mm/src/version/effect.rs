@@ -18,13 +18,6 @@ pub struct Need {
 }
 
 const CGROUPS: &[Need] = &[Need { any: &[Rule::Cgroups(Cgroups::V2)], or_else: "it has no memory cgroups" }];
-const QUARTERS: &[Need] = &[Need {
-    any: &[
-        Rule::ProactiveReclaim(ProactiveReclaim::Quarters),
-        Rule::ProactiveReclaim(ProactiveReclaim::QuartersOrAnon),
-    ],
-    or_else: "it has no memory.reclaim that frees a quarter at a time, which it would do as",
-}];
 const ASKED: &[Need] = &[Need {
     any: &[
         Rule::ProactiveReclaim(ProactiveReclaim::Whole),
@@ -90,8 +83,7 @@ impl Feature {
                 any: &[Rule::LruKind(LruKind::Generations)],
                 or_else: "it has the classic LRU (`lru-gen` is the other one)",
             }],
-            Self::NodeReclaimFile => QUARTERS,
-            Self::ProactiveReclaimCounted => ASKED,
+            Self::NodeReclaimFile | Self::ProactiveReclaimCounted => ASKED,
             Self::SharedMemcgWalk
             | Self::PartialMemcgWalk
             | Self::SiblingProtection

@@ -1,7 +1,7 @@
 //! A size as a page to look at: what to set, the curve, its numbers, and what it rests on.
 //!
-//! Laid out and styled as the pages of [`crate::html`], with the figure of `size/plot.rs`. Left out: figures of the single
-//! runs, which `pagetide report` draws of the recordings that `--out` keeps.
+//! Laid out and styled as the pages of [`crate::html`], with the figure of `size/plot.rs`. Left out: figures of the
+//! single runs, which `pagetide report` draws of the recordings that `--out` keeps.
 
 use serde_json::{Value, json};
 

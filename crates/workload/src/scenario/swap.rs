@@ -306,13 +306,18 @@ mod tests {
         swap cannot be `zram:4097k`: an area has whole pages of 4k; write it as `zram:256M`, `disk:1G`, both with a comma between, `disk:1G,zram:256M,prio=100`, `zswap:20%+disk:1G`, or `none`
         swap cannot be `zram:6000001`: an area has whole pages of 4k; write it as `zram:256M`, `disk:1G`, both with a comma between, `disk:1G,zram:256M,prio=100`, `zswap:20%+disk:1G`, or `none`
         swap cannot be `disk:2T`: an area has 1M to 128G; write it as `zram:256M`, `disk:1G`, both with a comma between, `disk:1G,zram:256M,prio=100`, `zswap:20%+disk:1G`, or `none`
-        swap cannot be `disk:1G,disk:1G`: `disk:1G` is there twice: make one area as large as both; write it as `zram:256M`, `disk:1G`, both with a comma between, `disk:1G,zram:256M,prio=100`, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `disk:1G,disk:1G`: `disk:1G` is there twice: make one area as large as both, or give them priorities; write it as `zram:256M`, `disk:1G`, both with a comma between, `disk:1G,zram:256M,prio=100`, `zswap:20%+disk:1G`, or `none`
         swap cannot be ``: there is no swap on ``; there is on `disk` and on `zram`; write it as `zram:256M`, `disk:1G`, both with a comma between, `disk:1G,zram:256M,prio=100`, `zswap:20%+disk:1G`, or `none`
         swap cannot be `zswap:20%`: zswap stands in front of an area, as in `zswap:20%+disk:1G`; write it as `zram:256M`, `disk:1G`, both with a comma between, `disk:1G,zram:256M,prio=100`, `zswap:20%+disk:1G`, or `none`
         swap cannot be `zswap:0%`: its pool has 1% to 100% of memory; write it as `zram:256M`, `disk:1G`, both with a comma between, `disk:1G,zram:256M,prio=100`, `zswap:20%+disk:1G`, or `none`
         swap cannot be `zswap:20`: its pool has 1% to 100% of memory; write it as `zram:256M`, `disk:1G`, both with a comma between, `disk:1G,zram:256M,prio=100`, `zswap:20%+disk:1G`, or `none`
         swap cannot be `zram:1G`: only `zswap` stands before a `+`; write it as `zram:256M`, `disk:1G`, both with a comma between, `disk:1G,zram:256M,prio=100`, `zswap:20%+disk:1G`, or `none`
         swap cannot be `none`: there is no swap on `none`; there is on `disk` and on `zram`; write it as `zram:256M`, `disk:1G`, both with a comma between, `disk:1G,zram:256M,prio=100`, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `prio=5`: a priority stands behind its area; write it as `zram:256M`, `disk:1G`, both with a comma between, `disk:1G,zram:256M,prio=100`, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `prio=-1`: a priority is a whole number from 0 to 32767; write it as `zram:256M`, `disk:1G`, both with a comma between, `disk:1G,zram:256M,prio=100`, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `prio=32768`: a priority is a whole number from 0 to 32767; write it as `zram:256M`, `disk:1G`, both with a comma between, `disk:1G,zram:256M,prio=100`, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `prio=6`: `zram:1M,prio=5` has a priority already; write it as `zram:256M`, `disk:1G`, both with a comma between, `disk:1G,zram:256M,prio=100`, `zswap:20%+disk:1G`, or `none`
+        swap cannot be `prio`: there is no swap on `prio`; there is on `disk` and on `zram`; write it as `zram:256M`, `disk:1G`, both with a comma between, `disk:1G,zram:256M,prio=100`, `zswap:20%+disk:1G`, or `none`
         ");
         let host = check_swap("--swap", &"zram:1M".parse().unwrap(), &Backend::Host).unwrap_err();
         assert_eq!(host.to_string(), "`--swap` cannot be `zram:1M`: this host swaps to what it swaps to");

@@ -68,7 +68,7 @@ fn decisions() -> Vec<(&'static str, Vec<Rule>)> {
 }
 
 /// Pairs that no scene tells apart, by how their text begins, and who holds them instead.
-const UNSEEN: [(&str, &str); 19] = [
+const UNSEEN: [(&str, &str); 18] = [
     // MECHANISMS 8.3 counts at most a group's usage as claimed, in both. So siblings never claim more
     // than their parent has, unless they grow between two steps of one walk.
     ("SiblingShares(", "mm::cgroup::protection"),
@@ -105,7 +105,6 @@ const UNSEEN: [(&str, &str); 19] = [
     ("ZspageChain(", "mm::swap::zram"),
     // No scene switches it on.
     ("Zswap(", "mm::zswap"),
-    ("DefragMode(", "mm::decide::retry_scripts"),
     // A scene has one area.
     ("SwapTurns(", "mm::swap::areas"),
 ];

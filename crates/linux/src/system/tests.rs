@@ -1,0 +1,136 @@
+//! System calls on this host, in folders of their own.
+
+use super::*;
+
+#[test]
+fn sysctls_have_two_spellings_and_stay_below_proc_sys() {
+    assert_eq!(sysctl_path("vm.swappiness"), Some(PathBuf::from("/proc/sys/vm/swappiness")));
+    assert_eq!(sysctl_path("vm/swappiness"), sysctl_path("vm.swappiness"));
+    assert_eq!(sysctl_path("vm/../../self/mem"), None);
+    let lru_gen = PathBuf::from("/sys/kernel/mm/lru_gen/min_ttl_ms");
+    assert_eq!(sysctl_path("lru_gen.min_ttl_ms"), Some(lru_gen));
+    let zswap = PathBuf::from("/sys/module/zswap/parameters/max_pool_percent");
+    assert_eq!(sysctl_path("zswap.max_pool_percent"), Some(zswap));
+}
+
+/// A system whose files and "cgroups" are plain directories, and the monitor's end.
+fn plain(groups: &[&str]) -> (tempfile::TempDir, LinuxSystem, crate::control::Receiver) {
+    let root = tempfile::tempdir().unwrap();
+    let cgroup = root.path().join("cgroup");
+    for group in groups.iter().chain(&[""]) {
+        fs::create_dir_all(cgroup.join(group)).unwrap();
+        fs::write(cgroup.join(group).join("cgroup.procs"), "").unwrap();
+    }
+    let files = root.path().join("files");
+    fs::create_dir(&files).unwrap();
+    let paths = crate::spec::RootPaths {
+        files: files.clone(),
+        more_disks: Vec::new(),
+        cgroup,
+        version: crate::spec::CgroupVersion::V1,
+    };
+    let (control, receiver) = crate::control::channel().unwrap();
+    let tree = Tree::open(&paths).unwrap();
+    let buffer = RefCell::default();
+    let (memory, seed, started) = (Pages(1 << 16), Seed(1), monotonic());
+    let shared = Shared {
+        files,
+        more_disks: Vec::new(),
+        tree,
+        control,
+        host_wide: false,
+        memory,
+        seed,
+        started,
+        extfrag: None,
+        buffer,
+        gates: RefCell::default(),
+    };
+    (root, LinuxSystem::new(shared), receiver)
+}
+
+#[test]
+fn a_task_works_on_files_in_its_own_process_and_hands_back_what_it_saw() {
+    let (root, system, _receiver) = plain(&["A"]);
+    let seen = block_on(async {
+        system.lay_out_file("old", Bytes(3 * 4096 + 1)).await?;
+        system.make_dir("d").await?;
+        let program = |system: LinuxSystem| async move {
+            let old = system.open("old", OpenMode::Read).await?;
+            let read = system.read(&old, 4096, 1 << 20).await?;
+            let new = system.open("d/new", OpenMode::Create).await?;
+            let written = system.write(&new, 0, 2 * BUFFER as u64 + 5).await?;
+            system.fsync(&new).await?;
+            assert_eq!(system.file_size("d/new").await?, written);
+            let resident = system.resident_pages(&new, 4096, 8192).await?;
+            Ok::<_, SystemError>((std::process::id(), read, written, resident))
+        };
+        let task = system.spawn(TaskSpec::named("worker").in_cgroup("A"), program).await?;
+        system.join(task).await?
+    });
+    let (pid, read, written, resident) = seen.unwrap();
+    assert_ne!(pid, std::process::id());
+    assert_eq!((read, written, resident), (2 * 4096 + 1, 2 * BUFFER as u64 + 5, 2));
+    assert_eq!(fs::read_to_string(root.path().join("cgroup/A/cgroup.procs")).unwrap(), "0");
+    let content = fs::read(root.path().join("files/old")).unwrap();
+    assert!(content.len() == 3 * 4096 + 1 && content.iter().all(|&byte| byte == CONTENT));
+}
+
+#[test]
+fn files_are_advised_cut_and_renamed_as_the_kernel_does_it() {
+    let (root, system, _receiver) = plain(&[]);
+    let in_memory = rustix::fs::statfs(root.path()).unwrap().f_type == 0x0102_1994; // TMPFS_MAGIC
+    let left = block_on(async {
+        system.lay_out_file("old", Bytes(64 * 4096)).await?;
+        let old = system.open("old", OpenMode::ReadWrite).await?;
+        let resident = || system.resident_pages(&old, 0, 64 * 4096);
+        system.fsync(&old).await?;
+        system.advise_file(&old, 0, 0, FileAdvice::DontNeed).await?;
+        let left = resident().await?;
+        system.read_ahead(&old, 4096, 0).await?;
+        assert_eq!(resident().await?, left, "nothing was asked for");
+        use FileAdvice::{NoReuse, Normal, Random, Sequential};
+        for advice in [Random, Sequential, NoReuse, Normal] {
+            system.advise_file(&old, 0, 0, advice).await?;
+        }
+        system.read_ahead(&old, 0, 32 * 4096).await?;
+        assert_eq!(system.read(&old, 0, 32 * 4096).await?, 32 * 4096);
+        assert!(resident().await? >= 32);
+        system.truncate(&old, 5000).await?;
+        assert_eq!(system.file_size("old").await?, 5000);
+        system.open("new", OpenMode::Create).await?;
+        system.rename("old", "new").await?;
+        assert_eq!(system.file_size("new").await?, 5000);
+        assert_eq!(system.rename("old", "new").await.unwrap_err().errno, Errno::NoEnt);
+        Ok::<_, SystemError>(left)
+    });
+    assert_eq!(left.unwrap(), if in_memory { 64 } else { 0 });
+}
+
+#[test]
+fn a_killed_task_and_a_missing_cgroup_are_errors_with_names() {
+    let (_root, system, _receiver) = plain(&[]);
+    let killed = block_on(async {
+        let program = |_: LinuxSystem| async {
+            let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+        };
+        let task = system.spawn(TaskSpec::named("victim"), program).await?;
+        system.join(task).await
+    });
+    assert_eq!(killed.unwrap_err().to_string(), "join `victim`: killed: out of memory");
+    let missing = block_on(system.spawn(TaskSpec::named("t").in_cgroup("A"), |_| async {}));
+    assert_eq!(missing.err().unwrap().to_string(), "spawn `t`: no such file or directory");
+}
+
+#[test]
+fn what_the_whole_machine_shares_stays_as_it_is_unless_allowed() {
+    let (_root, system, mut receiver) = plain(&[]);
+    let refused = block_on(system.sysctl_write("vm.swappiness", "60")).unwrap_err();
+    assert_eq!(refused.to_string(), "sysctl_write `vm.swappiness`: operation not permitted");
+    block_on(system.drop_caches(3)).unwrap();
+    let messages = receiver.receive().unwrap();
+    assert!(matches!(&messages[..], [Message::Note(note)] if note.contains("own files only")));
+    for escape in ["../x", "/etc/passwd"] {
+        assert_eq!(block_on(system.open(escape, OpenMode::Read)).err().unwrap().errno, Errno::Inval);
+    }
+}
