@@ -13,11 +13,11 @@
 //!   file       0     |       1 | 2       | ...
 //! ```
 //!
-//! Who replays it makes the readahead window shorter in proportion. Taking aligned units of many pages, and leaving the
-//! window, is not the same: each unit cuts a run twice, and at a cut pages are missed that readahead would have brought,
-//! and pages are brought that nobody asks for. The group of neighbours cannot be larger than half the window, or
-//! nothing would be left of it; smaller samples take blocks of [`UNIT_PAGES`] such groups, by hash, too. Blocks
-//! lie side by side in the replayed file, in the order of the device, each with those of its pages that nobody asks for.
+//! Who replays it makes the readahead window shorter in proportion. Taking aligned units of many pages, and leaving
+//! the window, is not the same: each unit cuts a run twice, and at a cut pages are missed that readahead would have
+//! brought, and pages are brought that nobody asks for. The group of neighbours cannot be larger than half the window,
+//! or nothing would be left of it; smaller samples take blocks of [`UNIT_PAGES`] such groups, by hash, too. Blocks
+//! lie side by side in the replayed file, in the order of the device, each with all of its pages.
 //!
 //! What scales with it is decided by whoever replays: memory, readahead, what a request costs, the times of writeback.
 //! What does not: batches of charges and of reclaim. Left out: samples of a fixed size, whose rate falls with time.
