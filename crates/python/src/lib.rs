@@ -1,6 +1,6 @@
 //! The module `pagetide._native`: the lab as Python sees it.
 //!
-//! Start with [`run::run`] and [`comparison::Comparison`]. Everything is asked of `pagetide-lab` and shown by
+//! Start with `run.rs` and [`comparison::Comparison`]. Everything is asked of `pagetide-lab` and shown by
 //! `pagetide-report`, as the command line does it; the package `pagetide` in `python` makes texts of what a person
 //! gives (scenarios, lists of values) and draws progress.
 //!
