@@ -19,7 +19,7 @@ use report::{SweepRow, SweepRows};
 
 use crate::asked::Asked;
 use crate::errors::{OrRaised, usage};
-use crate::recording::{Recording, WIDTH, no_format};
+use crate::recording::{Recording, no_format};
 use crate::table::Table;
 
 /// To end runs soon that go on in other threads.
@@ -255,7 +255,7 @@ impl Sweep {
     }
 
     /// The report of the command line: `text`, `json`, `csv` or `md`.
-    #[pyo3(signature = (format="text", *, all=false, width=WIDTH))]
+    #[pyo3(signature = (format="text", *, all=false, width=80))]
     fn report(&self, py: Python<'_>, format: &str, all: bool, width: usize) -> PyResult<String> {
         let recordings: Vec<_> =
             self.runs.iter().map(|run| chunk::recording_of(run, &self.workload)).collect();

@@ -55,7 +55,7 @@ def test_polars_pandas_and_duckdb_read_it_as_it_is(recording: pagetide.Recording
     assert frame["time_ns"].to_list() == recording.series["time_ns"]
     assert isinstance(pyarrow.table(recording.series).to_pandas(), pandas.DataFrame)
     series = recording.series  # noqa: F841, the query names it
-    assert duckdb.sql("select count(*), max(time_ns) from series").fetchone() == (rows, frame["time_ns"].max())
+    assert duckdb.sql("select count(*), max(time_ns) from series").fetchall() == [(rows, frame["time_ns"].max())]
 
 
 def test_without_any_of_them_a_table_is_lists(recording: pagetide.Recording) -> None:
