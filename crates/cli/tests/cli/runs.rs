@@ -160,8 +160,8 @@ fn help_of_each_command() {
           --mem <SIZE>          Memory of a simulated or virtual machine [default: the workload's own]
                                 [example: 1016336kB]
           --swap <AREAS>        What a simulated or virtual machine swaps to: zram:SIZE, disk:SIZE,
-                                several with commas, or none [default: the workload's own] [example:
-                                zram:256M]
+                                several with commas, each perhaps with ,prio=N behind it, or none
+                                [default: the workload's own] [example: zram:256M]
           --set <SYSCTL=VALUE>  Sysctl to set; may be repeated [default: the kernel's own] [example:
                                 vm.swappiness=10]
           --kernel <KERNEL>     Simulated kernel to compare; repeated [default: the source's own before
