@@ -76,7 +76,7 @@ fn of_threads_that_open_at_a_time_each_open_is_told() {
             all.iter().filter(|one| one.object as usize == number).copied().collect()
         };
         let (opens, reads) = (of(OperationKind::Open), of(OperationKind::Read));
-        assert_eq!((opens.len(), reads.len()), (300, 300), "{part}");
+        assert_eq!((opens.len(), reads.len()), (300, 300), "{part}: {:?}", seen.trace.gaps);
         assert_eq!(of(OperationKind::Close).len(), 300, "{part}");
         assert!(reads.iter().all(|read| read.len == 100 + part as u64));
         assert!(opens.iter().chain(&reads).all(|one| one.task == reads[0].task), "{part}");
