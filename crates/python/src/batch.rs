@@ -9,15 +9,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema};
+use lab::Request;
 use lab::sweep::chunk::{self, HandedRun, PlacedRun};
 use lab::sweep::{RUNS_MAX_OF_DATASET, SweepRequest, Swept, plan_points, plan_up_to};
-use lab::{LabError, ReplayOptions, Request};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use recording::chunk::{ChunkAxis, ChunkRun, Fact, FactKind, decode_chunk, encode_chunk};
 use report::{SweepRow, SweepRows};
 
-use crate::asked::Asked;
+use crate::asked::{Asked, Reading};
 use crate::errors::{OrRaised, usage};
 use crate::recording::{Recording, no_format};
 use crate::table::Table;
@@ -37,27 +37,6 @@ impl Stop {
     /// Ends them.
     fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-/// How a trace is read, as texts.
-#[derive(Debug, FromPyObject)]
-#[pyo3(from_item_all)]
-pub(crate) struct Reading {
-    timing: Option<String>,
-    warmup: Option<String>,
-    trace_format: Option<String>,
-    unsorted: bool,
-}
-
-impl Reading {
-    fn options(&self) -> Result<ReplayOptions, LabError> {
-        Ok(ReplayOptions {
-            format: self.trace_format.as_deref().map(str::parse).transpose()?,
-            unsorted: self.unsorted,
-            timing: self.timing.as_deref().map(str::parse).transpose()?.unwrap_or_default(),
-            warmup: self.warmup.as_deref().map(str::parse).transpose()?.unwrap_or_default(),
-        })
     }
 }
 
