@@ -16,6 +16,9 @@ use crate::calls::Descriptor;
 use crate::files::{Files, Held, Looked};
 use crate::numbers::ByNumber;
 
+/// `PIDFD_THREAD`.
+const THREAD: u32 = libc::O_EXCL.cast_unsigned();
+
 /// What a number is.
 #[derive(Debug, Clone)]
 enum Slot {
@@ -76,10 +79,8 @@ pub(crate) struct Descriptors {
 impl Descriptors {
     /// Those of a process that we know nothing of yet.
     pub(crate) fn of(pid: i32) -> Self {
-        let pid = Pid::from_raw(pid);
-        let process = pid.and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok());
         Self {
-            process,
+            process: opened(pid, PidfdFlags::empty()),
             slots: BTreeMap::new(),
             names: ByNumber::default(),
             unknown: Unknown::default(),
@@ -87,6 +88,13 @@ impl Descriptors {
             shared: false,
             refused: 0,
         }
+    }
+
+    /// Takes descriptors from another task of the process, and `process` is its first. Kernels before 6.9 have them
+    /// from the first alone: then they are refused.
+    pub(crate) fn take_from(&mut self, tid: i32, process: i32) {
+        let flags = if tid == process { PidfdFlags::empty() } else { PidfdFlags::from_bits_retain(THREAD) };
+        self.process = opened(tid, flags);
     }
 
     /// Those of a child, which begins with its parent's.
@@ -133,7 +141,7 @@ impl Descriptors {
             Probe::Open(taken) => Some(taken),
             Probe::Free => None,
             Probe::Refused => {
-                self.refused += u64::from(self.process.is_some());
+                self.refused += 1;
                 None
             }
         }
@@ -152,8 +160,10 @@ impl Descriptors {
         }
     }
 
-    /// A number that is there and was not known, if there is one; [`Self::set`] is to say what it is.
-    pub(crate) fn next_new(&mut self, files: &mut Files) -> New {
+    /// A number that is there and was not known, if there is one; [`Self::set`] is to say what it is. `reserved`: as
+    /// many numbers as calls of others may have taken, or given back, without a file in them: open(2) and accept(2)
+    /// take theirs first, and then wait.
+    pub(crate) fn next_new(&mut self, files: &mut Files, mut reserved: u32) -> New {
         let mut from = 0;
         loop {
             let fd = self.unknown.from(from);
@@ -168,6 +178,7 @@ impl Descriptors {
                 }
                 // What was opened before it was closed lies beyond.
                 Probe::Free if closing.is_some() => {}
+                Probe::Free if reserved > 0 => reserved -= 1,
                 Probe::Free => return New::None,
                 Probe::Refused => return New::Refused,
             }
@@ -237,6 +248,10 @@ impl Descriptors {
         }
         self.slots.range(first..=last).map(|(fd, _)| *fd).collect()
     }
+}
+
+fn opened(task: i32, flags: PidfdFlags) -> Option<OwnedFd> {
+    rustix::process::pidfd_open(Pid::from_raw(task)?, flags).ok()
 }
 
 /// Numbers that are not known: some, and all from one on.

@@ -210,7 +210,7 @@ impl<'a> Stops<'a> {
     /// A task is about to end: its memory is still there.
     fn ending(&self, tid: i32) {
         let last_of = locked(self.follower).ending(tid).filter(|_| self.looks);
-        let look = last_of.map(|pid| (pid, look_at(pid, true)));
+        let look = last_of.map(|pid| (pid, look_at(tid, true)));
         let mut follower = locked(self.follower);
         follower.settle(tid);
         follower.name(tid);

@@ -95,14 +95,14 @@ impl Ticker<'_> {
     /// Looks at those that have run since; `ran` is for how long each had then.
     fn look(&self, ran: &mut HashMap<i32, Option<u64>>) {
         let processes = locked(self.follower).to_look_at();
-        ran.retain(|pid, _| processes.contains(pid));
-        for pid in processes {
+        ran.retain(|pid, _| processes.iter().any(|(one, _)| one == pid));
+        for (pid, tid) in processes {
             let now = sys::cpu_time(pid);
             if now.is_some() && ran.insert(pid, now) == Some(now) {
                 continue; // It has touched nothing.
             }
-            let look = look_at(pid, true);
-            let _ = maps::forget_used(pid); // Then what was used before counts again.
+            let look = look_at(tid, true);
+            let _ = maps::forget_used(tid); // Then what was used before counts again.
             let mut follower = locked(self.follower);
             follower.looked(pid, &look);
             self.outlet.pass(&mut follower);

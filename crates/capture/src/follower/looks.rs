@@ -24,13 +24,13 @@ pub(crate) struct Look {
     refused: bool,
 }
 
-/// Looks at the memory of a process. With `used`, also at how much was used, which the kernel then forgets.
-pub(crate) fn look_at(pid: i32, used: bool) -> Look {
-    let pagemap = File::open(format!("/proc/{pid}/pagemap"));
+/// Looks at the memory of a process, by a task of it that is there. With `used`, also at how much was used.
+pub(crate) fn look_at(tid: i32, used: bool) -> Look {
+    let pagemap = File::open(format!("/proc/{tid}/pagemap"));
     let Ok(found) = pagemap.and_then(|pagemap| sys::scan(&pagemap, 0, END)) else {
         return Look { refused: true, ..Look::default() };
     };
-    let used = if used { maps::used(pid) } else { Vec::new() };
+    let used = if used { maps::used(tid) } else { Vec::new() };
     Look { found, used, refused: false }
 }
 

@@ -117,6 +117,10 @@ struct Process {
     number: u32,
     /// Its tasks that are there.
     tasks: u32,
+    /// How many there were at most since nobody opened.
+    tasks_peak: u32,
+    /// One of them, which the kernel is asked about its numbers and memory.
+    asked: i32,
     descriptors: Descriptors,
     /// Its tasks of which it is not known yet whether they have opened what they were to, oldest first.
     opening: Vec<i32>,
@@ -125,6 +129,11 @@ struct Process {
 }
 
 impl Process {
+    /// Numbers that others may have had while one of its tasks opened: a call takes two at most (pipe(2)).
+    const fn reserved(&self) -> u32 {
+        2 * (self.tasks_peak - 1)
+    }
+
     /// Whether nobody else has its numbers.
     const fn is_alone(&self) -> bool {
         self.tasks == 1 && !self.descriptors.shared

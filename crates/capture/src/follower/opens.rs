@@ -77,7 +77,7 @@ impl Follower {
     /// the kernel said.
     pub(super) fn find_new(&mut self, pid: i32, wanted: Option<i32>) -> bool {
         while let Some(process) = self.processes.get_mut(&pid) {
-            let (fd, looked) = match process.descriptors.next_new(&mut self.files) {
+            let (fd, looked) = match process.descriptors.next_new(&mut self.files, process.reserved()) {
                 New::Number(fd, looked) => (fd, looked),
                 New::None => return true,
                 New::Refused => return false,
@@ -187,6 +187,7 @@ impl Follower {
             process.opening.retain(|other| *other != tid);
             if process.opening.is_empty() {
                 process.descriptors.forget_closed();
+                process.tasks_peak = process.tasks.max(1);
             }
         }
         Some((begun, flags))

@@ -46,6 +46,7 @@ impl Follower {
     pub(crate) fn found_thread(&mut self, pid: i32, tid: i32) {
         if let Some(process) = self.processes.get_mut(&pid) {
             process.tasks += 1;
+            process.tasks_peak = process.tasks_peak.max(process.tasks);
             let number = process.number;
             self.add_task(tid, pid, number, number);
             self.name(tid);
@@ -81,6 +82,7 @@ impl Follower {
         let is_thread = born == Born::Clone && Path::new(&format!("/proc/{process}/task/{tid}")).exists();
         if is_thread {
             family.tasks += 1;
+            family.tasks_peak = family.tasks_peak.max(family.tasks);
             let first = family.number;
             self.add_task(tid, process, number, first);
         } else {
@@ -117,8 +119,11 @@ impl Follower {
         self.tasks.insert(pid, task);
         let memory = self.new_memory(Memory::default());
         let Some(process) = self.processes.get_mut(&pid) else { return };
-        process.tasks = 1;
+        (process.tasks, process.tasks_peak) = (1, 1);
         process.descriptors.forget_all();
+        if std::mem::replace(&mut process.asked, pid) != pid {
+            process.descriptors.take_from(pid, pid);
+        }
         let before = std::mem::replace(&mut process.memory, memory);
         self.drop_memory(before);
         self.name(pid);
@@ -165,6 +170,14 @@ impl Follower {
         let task = self.tasks.get_mut(&tid)?;
         task.ending = true;
         let pid = task.process;
+        let process = self.processes.get_mut(&pid)?;
+        let mut left = self.tasks.iter().filter(|(_, task)| task.process == pid && !task.ending);
+        if process.asked == tid
+            && let Some((other, _)) = left.next()
+        {
+            process.asked = *other;
+            process.descriptors.take_from(*other, pid);
+        }
         let process = self.processes.get(&pid)?;
         let alone = !self.processes.iter().any(|(other, of)| *other != pid && of.memory == process.memory);
         let last = process.tasks == 1
@@ -172,18 +185,21 @@ impl Follower {
         (last && alone).then_some(pid)
     }
 
-    /// Processes to look at, each memory once.
-    pub(crate) fn to_look_at(&self) -> Vec<i32> {
-        let mut found: Vec<(u32, i32)> =
-            self.processes.iter().map(|(pid, process)| (process.memory, *pid)).collect();
+    /// Processes to look at, each memory once, with a task of each that is there.
+    pub(crate) fn to_look_at(&self) -> Vec<(i32, i32)> {
+        let mut found: Vec<(u32, i32, i32)> =
+            self.processes.iter().map(|(pid, process)| (process.memory, *pid, process.asked)).collect();
         found.sort_unstable();
-        found.dedup_by_key(|(memory, _)| *memory);
-        found.into_iter().map(|(_, pid)| pid).collect()
+        found.dedup_by_key(|(memory, _, _)| *memory);
+        found.into_iter().map(|(_, pid, asked)| (pid, asked)).collect()
     }
 
     fn add_process(&mut self, pid: i32, parent: u32, memory: u32, descriptors: Descriptors) {
         let number = u32::try_from(self.task_rows.len()).unwrap_or(NONE);
-        self.processes.insert(pid, Process { number, tasks: 1, descriptors, opening: Vec::new(), memory });
+        self.processes.insert(
+            pid,
+            Process { number, tasks: 1, tasks_peak: 1, asked: pid, descriptors, opening: Vec::new(), memory },
+        );
         self.add_task(pid, pid, parent, number);
     }
 

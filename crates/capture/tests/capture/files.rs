@@ -1,7 +1,7 @@
 //! What programs do to files.
 
 use crate::plays::{self, play, played_on};
-use crate::support::{follow, shell};
+use crate::support::{follow, shell, skipped};
 use pagetide_capture::Ended;
 use trace::{Operation, OperationKind};
 
@@ -81,6 +81,37 @@ fn of_threads_that_open_at_a_time_each_open_is_told() {
         assert!(reads.iter().all(|read| read.len == 100 + part as u64));
         assert!(opens.iter().chain(&reads).all(|one| one.task == reads[0].task), "{part}");
     }
+}
+
+/// Of 1,200 opens by four threads one was lost now and then: an open has its number before it has its file, so that
+/// a file may lie beyond a number that is free.
+#[test]
+fn an_open_is_told_though_another_waits_with_a_lower_number() {
+    if let Some(file) = played_on() {
+        return plays::opens_beside_one_that_waits(&file);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "some bytes").unwrap();
+    let pipe = std::process::Command::new("mkfifo").arg(folder.path().join("pipe")).status().unwrap();
+    assert!(pipe.success());
+    let words = play("files::an_open_is_told_though_another_waits_with_a_lower_number", &file);
+    let seen = follow(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(seen.ended, Ended::Exited(0));
+    let number = seen.trace.files.iter().position(|one| one.path == file.to_string_lossy()).unwrap();
+    let of = |kind| seen.of(&[kind]).iter().filter(|one| one.object as usize == number).count();
+    if !takes_numbers_from_threads() {
+        skipped("before Linux 6.9 numbers cannot be had of a process whose first thread has left");
+        assert!(seen.trace.gaps.iter().any(|gap| gap.contains("could not be looked up")));
+        return;
+    }
+    assert_eq!(of(OperationKind::Open), 40, "{:?}", seen.trace.gaps);
+    assert_eq!((of(OperationKind::Read), of(OperationKind::Close)), (20, 21), "{:?}", seen.trace.gaps);
+}
+
+fn takes_numbers_from_threads() -> bool {
+    let flags = rustix::process::PidfdFlags::from_bits_retain(libc::O_EXCL.cast_unsigned());
+    rustix::process::pidfd_open(rustix::process::getpid(), flags).is_ok()
 }
 
 /// A task that opens and then sleeps does not hold back what others do.

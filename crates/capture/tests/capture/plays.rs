@@ -83,6 +83,41 @@ pub(crate) fn opening_threads(path: &Path) {
     });
 }
 
+/// A thread waits for a pipe to be opened, and has a number meanwhile; the first thread opens files, which get the
+/// numbers beyond. Then the first thread leaves, and another one goes on. All of that is a child, whose first thread
+/// is no test's.
+#[allow(unsafe_code)]
+pub(crate) fn opens_beside_one_that_waits(path: &Path) {
+    // SAFETY: the harness waits meanwhile, and glibc lets a child use memory.
+    let child = unsafe { libc::fork() };
+    if child != 0 {
+        let mut status = -1;
+        // SAFETY: it waits for the child of the line above.
+        unsafe { libc::waitpid(child, &raw mut status, 0) };
+        std::process::exit(status);
+    }
+    let pipe = path.with_file_name("pipe");
+    let waits = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || drop(File::open(pipe).unwrap())
+    });
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let opened: Vec<File> = (0..20).map(|_| File::open(path).unwrap()).collect();
+    drop(File::create(&pipe).unwrap());
+    waits.join().unwrap();
+    drop(opened);
+    let path = path.to_owned();
+    std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        for _ in 0..20 {
+            File::open(&path).unwrap().read_exact_at(&mut [0; 4], 0).unwrap();
+        }
+        std::process::exit(0);
+    });
+    // SAFETY: it ends this thread, which holds nothing that others need.
+    unsafe { libc::syscall(libc::SYS_exit, 0) };
+}
+
 /// Rings before the clock is stopped. On a machine so busy that it rings again before anybody has looked, a call
 /// that is told by a notice begins again and again, and nothing else happens.
 const RINGS: u32 = 300;
