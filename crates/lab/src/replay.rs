@@ -28,6 +28,7 @@ use sim::run::{Program, SimRun};
 use units::Nanos;
 use workload::Replay;
 use workload::amount::{Warmup, WarmupEnd, parse_count};
+use workload::limits::Limits;
 use workload::policy::{Capacity, Future, PolicySpec};
 use workload::replay::{ReplayOptions, warmup_is_all};
 use workload::scenario::{SEED_DEFAULT, parse_interval, parse_mem_of};
@@ -67,6 +68,13 @@ pub struct ReplayRequest {
     pub machine: Option<String>,
     /// What the machine swaps to; none means nothing.
     pub swap: Option<String>,
+    /// `memory.max` of the cgroup of the requests, each of these, `none` for no limit; none means no group, unless
+    /// one of the next two is given.
+    pub limits: Vec<String>,
+    /// `memory.high` of that group.
+    pub high: Option<String>,
+    /// `memory.low` of that group.
+    pub low: Option<String>,
     /// Sysctls of all of these kernels, each `name=value`.
     pub sysctls: Vec<String>,
     /// The seed of the machines.
@@ -210,6 +218,7 @@ fn kernel_caches(request: &ReplayRequest) -> Result<Vec<CacheSpec>, LabError> {
         [] => vec![newest_kernel().to_owned()],
         named => named.to_vec(),
     };
+    let groups = groups(request)?;
     let mut caches = Vec::new();
     let mut earlier = Vec::new();
     for kernel in &kernels {
@@ -226,11 +235,32 @@ fn kernel_caches(request: &ReplayRequest) -> Result<Vec<CacheSpec>, LabError> {
             }
             Setting::new(&kernel, &machine, mem, &sysctls)?.with_swap(&machine, mem, swap.clone())?;
             let seed = request.seed.unwrap_or(SEED_DEFAULT.0);
-            let (kernel, machine, sysctls) = (kernel.clone(), machine.clone(), sysctls.clone());
-            caches.push(CacheSpec::Kernel { kernel, machine, mem, swap: swap.clone(), sysctls, seed });
+            for &limits in &groups {
+                let (kernel, machine, sysctls) = (kernel.clone(), machine.clone(), sysctls.clone());
+                let swap = swap.clone();
+                caches.push(CacheSpec::Kernel { kernel, machine, mem, swap, sysctls, limits, seed });
+            }
         }
     }
     Ok(caches)
+}
+
+/// The cgroups that the requests are made in, one at a time.
+fn groups(request: &ReplayRequest) -> Result<Vec<Option<Limits>>, LabError> {
+    let (high, low) = (request.high.as_deref(), request.low.as_deref());
+    if request.limits.is_empty() {
+        return Ok(vec![scenario::limits_of(None, high, low)?]);
+    }
+    let group = |max: &String| scenario::limits_of(Some(max), high, low);
+    let groups: Vec<Option<Limits>> = request.limits.iter().map(group).collect::<Result<_, _>>()?;
+    match first_twice(&groups) {
+        Some(twice) => {
+            let max = twice.and_then(|limits| limits.max);
+            let value = max.map_or("none".to_owned(), |max| max.to_string());
+            Err(LabError::Twice { option: "--limit", value })
+        }
+        None => Ok(groups),
+    }
 }
 
 /// The machine when none is named.
@@ -459,8 +489,8 @@ impl Job<'_> {
         }
         let finished = AtomicUsize::new(0);
         let run = |(index, outcome): (usize, &mut Ended)| {
-            let CacheSpec::Kernel { kernel, machine, mem, swap, sysctls, seed } = &self.plan.caches[index].1
-            else {
+            let cache = &self.plan.caches[index].1;
+            let CacheSpec::Kernel { kernel, machine, mem, swap, sysctls, limits, seed } = cache else {
                 return;
             };
             if self.control.stop.load(Ordering::Relaxed) {
@@ -474,7 +504,10 @@ impl Job<'_> {
             let setting = setting.and_then(|setting| setting.with_swap(machine, *mem, swap.clone()));
             let result = setting.and_then(|setting| {
                 identity.notes.extend(setting.notes.iter().cloned());
-                let program = |done| Program::Replay(trace.watched(done));
+                let program = |done| {
+                    let trace = trace.watched(done);
+                    Program::Replay(limits.iter().fold(trace, |trace, limits| trace.limited(*limits)))
+                };
                 let build = |done| sim_run(program(done), setting, Filesystem::Ext4, *seed, interval);
                 self.simulated(build, requests, index, identity, &scenario.command())
             });

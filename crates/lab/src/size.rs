@@ -144,7 +144,9 @@ impl SizePlan {
         let wanted: Vec<Option<Sample>> =
             with_whole.then_some(None).into_iter().chain(samples.into_iter().flatten()).collect();
         let total = input.length();
-        let reader = TraceReader::new(input.open()?, self.options.format).map_err(failed)?;
+        let mut source = input.open()?;
+        let reader = TraceReader::new(&mut source, self.options.format).map_err(failed)?;
+        let format = reader.format();
         let watch = |bytes| (control.observer)(SizeProgress::Read { bytes, total });
         let keeps_times = self.options.timing == Timing::Recorded
             || matches!(self.options.warmup, workload::amount::Warmup::Time(_));
@@ -157,7 +159,7 @@ impl SizePlan {
         if samples.iter().any(|sample| sample.requests() == 0) {
             return Err(SizeError::EmptySample.into());
         }
-        Ok(Subject::Requests { whole, samples })
+        Ok(Subject::Requests { whole, samples, format, id: source.id() })
     }
 }
 

@@ -15,8 +15,8 @@ All policies are fed from one reading of the trace, also of standard input (`-`)
 reads it for itself, so standard input is then kept in a temporary file.
 
 The trace of a program (`pagetide capture`) is made again by as many tasks as it had, with their
-files and memory in one cgroup, which `--limit` bounds: on a simulated machine, on this host or in
-a virtual machine.
+files and memory in one cgroup: on a simulated machine, on this host or in a virtual machine.
+Requests that kernels replay are in a cgroup where `--limit`, `--high` or `--low` is given.
 
 Examples:
   pagetide replay app.trace --mem 2G --limit 128M,256M
@@ -57,15 +57,16 @@ pub(crate) struct ReplayArgs {
     /// Sysctl of that kernel; may be repeated [default: the kernel's own] [example: vm.swappiness=10]
     #[arg(long = "set", value_name = "SYSCTL=VALUE", help_heading = "Cache")]
     pub(crate) sysctls: Vec<String>,
-    /// Of a program's trace: memory.max of its cgroup; a list, or repeated [default: no limit] [example: 128M,256M]
-    #[arg(long = "limit", value_name = "SIZE", help_heading = "Program", allow_hyphen_values = true)]
+    /// memory.max of the cgroup that it runs in; of requests also `none`; a list, or repeated [default: no limit]
+    /// [example: 128M,256M]
+    #[arg(long = "limit", value_name = "SIZE", help_heading = "Cgroup", allow_hyphen_values = true)]
     #[arg(value_delimiter = ',')]
     pub(crate) limits: Vec<String>,
-    /// Of a program's trace: memory.high of its cgroup [default: no limit] [example: 200M]
-    #[arg(long, value_name = "SIZE", help_heading = "Program", allow_hyphen_values = true)]
+    /// memory.high of that cgroup [default: no limit] [example: 200M]
+    #[arg(long, value_name = "SIZE", help_heading = "Cgroup", allow_hyphen_values = true)]
     pub(crate) high: Option<String>,
-    /// Of a program's trace: memory.low of its cgroup [default: none] [example: 100M]
-    #[arg(long, value_name = "SIZE", help_heading = "Program", allow_hyphen_values = true)]
+    /// memory.low of that cgroup [default: none] [example: 100M]
+    #[arg(long, value_name = "SIZE", help_heading = "Cgroup", allow_hyphen_values = true)]
     pub(crate) low: Option<String>,
     /// Of a program's trace: when operations are made, as long after the task's previous one as captured (think), at
     /// the captured times (recorded), or at once (asap) [default: think] [example: recorded]

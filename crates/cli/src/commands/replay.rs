@@ -127,13 +127,7 @@ fn program_request(args: &ReplayArgs) -> ProgramRequest {
 
 /// The first option that was given and is for a program's trace, or for kernels and there is none.
 fn given_in_vain(args: &ReplayArgs) -> Option<String> {
-    let of_program = [
-        ("--limit", !args.limits.is_empty()),
-        ("--high", args.high.is_some()),
-        ("--low", args.low.is_some()),
-        ("--pace", args.pace.is_some()),
-        ("--on", !args.backends.is_empty()),
-    ];
+    let of_program = [("--pace", args.pace.is_some()), ("--on", !args.backends.is_empty())];
     let of_program = of_program.into_iter().find_map(|(option, given)| given.then_some(option));
     if let Some(option) = of_program.or(guest_request(&args.vm).given()).or(args.host.given()) {
         let path = args.trace.display();
@@ -143,6 +137,9 @@ fn given_in_vain(args: &ReplayArgs) -> Option<String> {
         ("--kernel", !args.kernels.is_empty()),
         ("--machine", args.machine.is_some()),
         ("--swap", args.swap.is_some()),
+        ("--limit", !args.limits.is_empty()),
+        ("--high", args.high.is_some()),
+        ("--low", args.low.is_some()),
         ("--set", !args.sysctls.is_empty()),
         ("--seed", args.seed.is_some()),
         ("--interval", args.interval.is_some()),
@@ -167,6 +164,9 @@ fn plan(args: &ReplayArgs) -> Result<ReplayPlan, Failure> {
             kernels: args.kernels.clone(),
             machine: args.machine.clone(),
             swap: args.swap.clone(),
+            limits: args.limits.clone(),
+            high: args.high.clone(),
+            low: args.low.clone(),
             sysctls: args.sysctls.clone(),
             seed: args.seed,
             interval: args.interval.clone(),

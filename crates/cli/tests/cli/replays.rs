@@ -242,7 +242,7 @@ fn what_is_wrong_with_a_replay_is_told_with_its_remedy() {
     exit 2
 
     $ replay odd.toml
-    error: `odd.toml` is no scenario of a replay: line 10: unknown field `frequency`, expected one of `schema`, `replay`, `trace_bytes`, `trace_hash`, `format`, `unsorted`, `warmup`, `timing`, `policy`, `capacity`, `kernel`, `machine`, `mem`, `swap`, `filesystem`, `seed`, `interval`, `sysctls`
+    error: `odd.toml` is no scenario of a replay: line 10: unknown field `frequency`, expected one of `schema`, `replay`, `trace_bytes`, `trace_hash`, `format`, `unsorted`, `warmup`, `timing`, `policy`, `capacity`, `kernel`, `machine`, `mem`, `swap`, `filesystem`, `limit`, `high`, `low`, `seed`, `interval`, `sysctls`
     hint: a replay's recording has one, as `scenario.toml`
     exit 1
     ");

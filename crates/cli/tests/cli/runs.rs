@@ -258,12 +258,13 @@ fn help_of_each_command() {
           --set <SYSCTL=VALUE>  Sysctl of that kernel; may be repeated [default: the kernel's own]
                                 [example: vm.swappiness=10]
 
+    Cgroup:
+          --limit <SIZE>  memory.max of the cgroup that it runs in; of requests also `none`; a list, or
+                          repeated [default: no limit] [example: 128M,256M]
+          --high <SIZE>   memory.high of that cgroup [default: no limit] [example: 200M]
+          --low <SIZE>    memory.low of that cgroup [default: none] [example: 100M]
+
     Program:
-          --limit <SIZE>  Of a program's trace: memory.max of its cgroup; a list, or repeated [default:
-                          no limit] [example: 128M,256M]
-          --high <SIZE>   Of a program's trace: memory.high of its cgroup [default: no limit] [example:
-                          200M]
-          --low <SIZE>    Of a program's trace: memory.low of its cgroup [default: none] [example: 100M]
           --pace <WHEN>   Of a program's trace: when operations are made, as long after the task's
                           previous one as captured (think), at the captured times (recorded), or at once
                           (asap) [default: think] [example: recorded]
@@ -324,8 +325,8 @@ fn help_of_each_command() {
     reads it for itself, so standard input is then kept in a temporary file.
 
     The trace of a program (`pagetide capture`) is made again by as many tasks as it had, with their
-    files and memory in one cgroup, which `--limit` bounds: on a simulated machine, on this host or in
-    a virtual machine.
+    files and memory in one cgroup: on a simulated machine, on this host or in a virtual machine.
+    Requests that kernels replay are in a cgroup where `--limit`, `--high` or `--low` is given.
 
     Examples:
       pagetide replay app.trace --mem 2G --limit 128M,256M

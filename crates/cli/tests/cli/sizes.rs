@@ -58,6 +58,27 @@ fn all_forms_have_the_same_points_and_a_plot_and_recordings_are_kept() {
     assert_eq!(scene.data(command), scene.data(command), "the same request, the same answer");
 }
 
+/// The scenario in a point's recording, and the command that it names, are a replay that leaves the same.
+#[test]
+fn each_point_of_requests_is_a_replay_that_can_be_made_by_itself() {
+    let scene = Scene::new();
+    scene.file("trace.csv", blocks());
+    scene.data("size trace.csv --limits 4M,64M -q --out runs");
+    let recording = |folder: &str| {
+        json(&std::fs::read_to_string(scene.path().join(folder).join("recording.json")).unwrap())
+    };
+    let point = recording("runs/linux-6.12-4M-seed1");
+    scene.data("replay runs/linux-6.12-4M-seed1/scenario.toml -q --out again");
+    let command = point["command"].as_str().unwrap().strip_prefix("pagetide ").unwrap();
+    scene.data(&format!("{command} -q --out typed"));
+    for other in ["again", "typed"].map(recording) {
+        for part in ["metrics", "vmstat", "phases"] {
+            assert!(point[part].is_object() || point[part].is_array(), "{part}: {point}");
+            assert_eq!(other[part], point[part], "{part}");
+        }
+    }
+}
+
 /// The whole text as a person reads it.
 #[test]
 fn a_size_reads_from_what_to_set_to_what_it_rests_on() {

@@ -9,12 +9,13 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use units::{Bytes, Nanos};
+use units::{Bytes, Nanos, parse_size};
 use workload::KernelSpec;
 use workload::amount::Warmup;
+use workload::limits::Limits;
 use workload::policy::{Capacity, PolicySpec};
 use workload::replay::{ReplayOptions, Timing};
-use workload::scenario::{SEED_DEFAULT, Swap, interval_text, parse_interval, parse_mem};
+use workload::scenario::{SEED_DEFAULT, ScenarioProblem, Swap, interval_text, parse_interval, parse_mem};
 use workload::trace::TraceFormat;
 
 use crate::error::LabError;
@@ -48,19 +49,54 @@ pub enum CacheSpec {
         swap: Swap,
         /// Sysctls that differ from the kernel's own.
         sysctls: BTreeMap<String, String>,
+        /// Limits of the cgroup that the requests are made in; nothing where there is no group.
+        limits: Option<Limits>,
         /// From which all randomness follows.
         seed: u64,
     },
 }
 
+/// What a limit is written as that is none.
+const NO_LIMIT: &str = "none";
+
 impl CacheSpec {
-    /// What its recording is called: the policy or kernel, and its size.
+    /// What its recording is called: the policy or kernel, and its size, also that of its cgroup.
     pub fn label(&self) -> String {
         match self {
             Self::Policy { policy, capacity } => format!("{policy} {}", capacity.get()),
-            Self::Kernel { kernel, mem, .. } => format!("{kernel} {mem}"),
+            Self::Kernel { kernel, mem, limits: None, .. } => format!("{kernel} {mem}"),
+            Self::Kernel { kernel, mem, limits: Some(limits), .. } => {
+                let given = limit_keys(*limits).into_iter();
+                given.fold(format!("{kernel} {mem}"), |label, (key, size)| format!("{label} {key} {size}"))
+            }
         }
     }
+}
+
+/// Limits as they are written, with their keys, which are options, too: `limit` always, so that a group shows.
+fn limit_keys(limits: Limits) -> Vec<(&'static str, String)> {
+    let Limits { max, high, low } = limits;
+    let more =
+        [("high", high), ("low", low)].into_iter().filter_map(|(key, size)| Some((key, size?.to_string())));
+    let max = max.map_or(NO_LIMIT.to_owned(), |max| max.to_string());
+    [("limit", max)].into_iter().chain(more).collect()
+}
+
+/// What is written as limits: a group, if there is anything.
+pub(super) fn limits_of(
+    max: Option<&str>,
+    high: Option<&str>,
+    low: Option<&str>,
+) -> Result<Option<Limits>, LabError> {
+    let given = max.or(high).or(low).is_some();
+    let max = max.filter(|text| *text != NO_LIMIT);
+    let size = |key, text: Option<&str>| {
+        let size =
+            text.map(|text| parse_size(text).map_err(|source| ScenarioProblem::NotASize { key, source }));
+        size.transpose()
+    };
+    let limits = Limits { max: size("limit", max)?, high: size("high", high)?, low: size("low", low)? };
+    Ok(given.then_some(limits))
 }
 
 /// Which bytes a trace has.
@@ -110,7 +146,7 @@ impl ReplayScenario {
                 line("policy", &text(&policy.to_string()));
                 line("capacity", &capacity.get());
             }
-            CacheSpec::Kernel { kernel, machine, mem, swap, sysctls, seed } => {
+            CacheSpec::Kernel { kernel, machine, mem, swap, sysctls, limits, seed } => {
                 line("timing", &text(timing.name()));
                 line("kernel", &text(&kernel.to_string()));
                 line("machine", &text(machine));
@@ -119,6 +155,9 @@ impl ReplayScenario {
                     line("swap", &text(&swap.to_string()));
                 }
                 line("filesystem", &text(FILESYSTEM));
+                for (key, size) in limits.map_or_else(Vec::new, limit_keys) {
+                    line(key, &text(&size));
+                }
                 line("seed", &text(&seed.to_string()));
                 if let Some(interval) = self.interval {
                     line("interval", &text(&interval_text(interval)));
@@ -193,6 +232,11 @@ impl ReplayScenario {
                     mem: parse_mem(mem).map_err(LabError::from)?,
                     swap: swap_of(written.swap.as_deref())?,
                     sysctls: sysctl_pairs(&pairs, &names)?,
+                    limits: limits_of(
+                        written.limit.as_deref(),
+                        written.high.as_deref(),
+                        written.low.as_deref(),
+                    )?,
                     seed: seed.map_err(|_| say("`seed` is no whole number"))?,
                 }
             }
@@ -253,10 +297,13 @@ pub(super) fn command(
             add("policy", &policy.to_string());
             add("capacity", &capacity.get().to_string());
         }
-        CacheSpec::Kernel { kernel, machine, mem, swap, sysctls, seed } => {
+        CacheSpec::Kernel { kernel, machine, mem, swap, sysctls, limits, seed } => {
             add("mem", &mem.to_string());
             if !swap.is_none() {
                 add("swap", &swap.to_string());
+            }
+            for (key, size) in limits.map_or_else(Vec::new, limit_keys) {
+                add(key, &size);
             }
             add("kernel", &kernel.to_string());
             if machine != super::default_machine() {
@@ -309,6 +356,9 @@ struct Written {
     mem: Option<String>,
     swap: Option<String>,
     filesystem: Option<String>,
+    limit: Option<String>,
+    high: Option<String>,
+    low: Option<String>,
     seed: Option<String>,
     interval: Option<String>,
     #[serde(default)]
@@ -348,6 +398,7 @@ mod tests {
                 mem: Bytes(256 << 20),
                 swap: "zram:64M".parse().unwrap(),
                 sysctls: BTreeMap::from([("vm.swappiness".to_owned(), "10".to_owned())]),
+                limits: Some(Limits { low: Some(Bytes(8 << 20)), ..Limits::default() }),
                 seed: u64::MAX,
             },
             interval: Some(Nanos::from_millis(20)),
@@ -373,7 +424,7 @@ mod tests {
     fn the_command_of_a_replay_names_its_sysctls_too() {
         assert_eq!(
             command_of(&kernel().to_toml()).unwrap(),
-            "pagetide replay 'my traces/a \"b\".csv' --mem 256M --swap zram:64M --kernel linux-6.1 --set vm.swappiness=10 \
+            "pagetide replay 'my traces/a \"b\".csv' --mem 256M --swap zram:64M --limit none --low 8M --kernel linux-6.1 --set vm.swappiness=10 \
              --timing recorded --seed 18446744073709551615 --interval 20ms \
              --warmup 10% --trace-format block-csv --unsorted"
         );

@@ -63,7 +63,11 @@ pub(super) fn point(
 ) -> Result<SizedPoint, LabError> {
     let of = |value: &dyn Fn(&Recording) -> Option<f64>| Spread::of(runs.iter().filter_map(value));
     let metric = |name: &'static str| move |run: &Recording| run.metrics.get(name).copied();
+    // What was killed did less, and is not slower or faster for it.
     let slower = |(base, run): (&Recording, &Recording)| {
+        if !run.oom_kills.is_empty() {
+            return None;
+        }
         let (base, run) = (base.metrics.get(&target.slowdown_of)?, run.metrics.get(&target.slowdown_of)?);
         (*base > 0.0).then(|| 100.0 * (run / base - 1.0))
     };

@@ -13,7 +13,7 @@ pub(super) fn holds(field: &Field<'_>) -> Vec<String> {
     match &field.subject {
         Subject::Program { info, .. } => vec![
             format!("`{}`", info.command),
-            format!("{} processes, {} tasks", info.processes, info.tasks),
+            format!("{}, {}", counted(info.processes, "process", "es"), counted(info.tasks, "task", "s")),
             format!("{} reads, {} writes", info.reads.calls, info.writes.calls),
             format!("{} MiB of different file pages", mib(info.footprint.file_pages * PAGE_SIZE)),
             format!("{} MiB of anonymous memory at most", mib(info.memory.anonymous_bytes_most)),
@@ -145,6 +145,10 @@ fn of_requests(field: &Field<'_>) -> Vec<String> {
             .to_owned(),
         UNMODELLED.to_owned(),
     ]
+}
+
+fn counted(count: u64, what: &str, plural: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { plural })
 }
 
 fn percent(part: u64, whole: u64) -> f64 {

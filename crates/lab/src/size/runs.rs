@@ -20,12 +20,14 @@ use workload::Scenario;
 use workload::amount::Warmup;
 use workload::limits::Limits;
 use workload::replay::{Held, Replay, ReplayOptions, Whole};
-use workload::scenario::MEM_MAX;
+use workload::scenario::{MEM_MAX, Swap};
+use workload::trace::TraceFormat;
 
 use super::{SizeControl, SizeError, SizePlan, SizeProgress};
 use crate::error::LabError;
 use crate::kept::KeepRuns;
 use crate::program;
+use crate::replay::{CacheSpec, ReplayScenario, TraceId};
 use crate::setting::Setting;
 use crate::simulate::{self, run_recorded, sim_run};
 
@@ -37,6 +39,8 @@ pub(super) enum Subject {
         whole: Option<Arc<Held>>,
         /// A sample for each seed, where samples are run.
         samples: Vec<Arc<Held>>,
+        format: TraceFormat,
+        id: TraceId,
     },
     /// A program's trace, as a scenario of which each run has its own limits and seed.
     Program { trace: Arc<Trace>, info: Box<TraceInfo>, like: Box<Scenario> },
@@ -68,7 +72,7 @@ impl Subject {
     /// What is known of a trace of requests.
     pub(super) fn held(&self) -> Option<&Held> {
         match self {
-            Self::Requests { whole, samples } => whole.as_deref().or(samples.first().map(|held| &**held)),
+            Self::Requests { whole, samples, .. } => whole.as_deref().or(samples.first().map(|held| &**held)),
             Self::Program { .. } => None,
         }
     }
@@ -148,7 +152,7 @@ impl<'a> Field<'a> {
                 let (spec, identity) = simulate::plan(&scenario, &self.label(run))?;
                 self.recorded(run, &spec, identity)
             }
-            Subject::Requests { whole, samples } => {
+            Subject::Requests { whole, samples, .. } => {
                 let sampled = self.plan.sample.filter(|_| !run.whole);
                 let held = match sampled {
                     Some(_) => &samples[run.seed],
@@ -174,13 +178,35 @@ impl<'a> Field<'a> {
         let warmup = part_of(self.plan.options.warmup, held);
         let options = ReplayOptions { warmup, ..self.plan.options };
         let program = Program::Replay(Replay::of_held(Arc::clone(held), options).limited(limits));
+        let whole = (one_in == 1).then(|| self.replay(run)).flatten();
         let identity = Recording {
             machine: format!("{}, {} of memory", self.plan.machine, self.mem),
-            command: self.plan.command_of(run.limits, seed),
+            command: whole
+                .as_ref()
+                .map_or_else(|| self.plan.command_of(run.limits, seed), ReplayScenario::command),
+            scenario_toml: whole.as_ref().map_or_else(String::new, ReplayScenario::to_toml),
             notes: setting.notes.clone(),
             ..Recording::new(self.label(run), self.plan.workload(), "sim", self.plan.kernel.to_string(), seed)
         };
         Ok((sim_run(program, setting, Filesystem::Ext4, seed, self.plan.interval), identity))
+    }
+
+    /// A run of a whole trace of requests as a replay, which gives the same recording. A sample's has none: its machine is
+    /// none that has a name.
+    fn replay(&self, run: &Run) -> Option<ReplayScenario> {
+        let Subject::Requests { format, id, .. } = self.subject else { return None };
+        let plan = self.plan;
+        let cache = CacheSpec::Kernel {
+            kernel: plan.kernel.clone(),
+            machine: plan.machine.clone(),
+            mem: self.mem,
+            swap: Swap::NONE,
+            sysctls: plan.sysctls.clone(),
+            limits: Some(run.limits),
+            seed: plan.seeds[run.seed],
+        };
+        let options = ReplayOptions { format: Some(format), ..plan.options };
+        Some(ReplayScenario { trace: plan.trace.clone(), id, options, cache, interval: plan.interval })
     }
 
     /// Runs it, keeps its recording, and tells that it is over.

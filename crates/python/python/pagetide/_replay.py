@@ -61,8 +61,8 @@ def replay(
         kernel: Kernels of that machine, one or several; else the newest of long support.
         policy: Plain policies such as "lru" or "s3fifo:small=0.2", each at each `capacity`.
         capacity: Objects that fit: 10000 or "10k".
-        limit: Of a program's trace: memory.max of its cgroup, one or several.
-        high: Of a program's trace: memory.high. `low` likewise.
+        limit: memory.max of the cgroup that it runs in, one or several, "none" for no limit.
+        high: memory.high of that cgroup. `low` likewise.
         pace: Of a program's trace: "think", "recorded" or "asap".
         backend: Of a program's trace: where it runs, one or several.
         timing: When requests are made: "asap" or "recorded".
