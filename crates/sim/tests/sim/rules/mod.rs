@@ -13,6 +13,8 @@ mod scenes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use mm::Version;
 use mm::version::feature::Feature;
@@ -31,22 +33,26 @@ const SERIES: [&str; 5] = [
     "linux-7.2+lru-gen",
 ];
 
-/// Runs of scenes, each made once.
+/// A run that somebody makes once, and others wait for.
+type Once = Arc<OnceLock<Trace>>;
+
+/// Runs of scenes, each made once, whoever of several threads asks first.
 #[derive(Default)]
 struct Runs {
-    traces: BTreeMap<(&'static str, String), Trace>,
+    traces: Mutex<BTreeMap<(&'static str, String), Once>>,
 }
 
 impl Runs {
-    fn trace(&mut self, scene: &Scene, version: &Version) -> &Trace {
+    fn once(&self, scene: &Scene, version: &Version) -> Once {
         let key = (scene.name, format!("{:?} {:?}", version.rules, version.tuning));
-        self.traces.entry(key).or_insert_with(|| scene.run(version))
+        Arc::clone(self.traces.lock().expect("no thread panicked").entry(key).or_default())
     }
 
     /// What differs between two versions in a scene, if anything does.
-    fn difference(&mut self, scene: &Scene, one: &Version, other: &Version) -> Option<String> {
-        let first = self.trace(scene, one).clone();
-        first.difference(self.trace(scene, other))
+    fn difference(&self, scene: &Scene, one: &Version, other: &Version) -> Option<String> {
+        let (first, second) = (self.once(scene, one), self.once(scene, other));
+        let first = first.get_or_init(|| scene.run(one));
+        first.difference(second.get_or_init(|| scene.run(other)))
     }
 }
 
@@ -65,6 +71,17 @@ fn decisions() -> Vec<(&'static str, Vec<Rule>)> {
         }
     }
     decisions
+}
+
+/// Any two answers to one decision, with the decision.
+fn pairs() -> Vec<(&'static str, Rule, Rule)> {
+    let of = |(decision, rules): (&'static str, Vec<Rule>)| {
+        let rest = |(index, &one): (usize, &Rule)| {
+            rules[index + 1..].iter().map(move |&other| (decision, one, other)).collect::<Vec<_>>()
+        };
+        rules.iter().enumerate().flat_map(rest).collect::<Vec<_>>()
+    };
+    decisions().into_iter().flat_map(of).collect()
 }
 
 /// Pairs that no scene tells apart, by how their text begins, and who holds them instead.
@@ -110,7 +127,7 @@ const UNSEEN: [(&str, &str); 18] = [
 ];
 
 /// Which scene tells two answers apart, on which version, and by what.
-fn telling(runs: &mut Runs, bases: &[Version], one: Rule, other: Rule) -> Option<String> {
+fn telling(runs: &Runs, bases: &[Version], one: Rule, other: Rule) -> Option<String> {
     let owns = |base: &&Version| base.rules.has(one) || base.rules.has(other);
     let (own, foreign): (Vec<&Version>, Vec<&Version>) = bases.iter().rev().partition(owns);
     let mut bases: Vec<&Version> = own.into_iter().chain(foreign).collect();
@@ -141,31 +158,43 @@ fn unseen(one: Rule, other: Rule) -> Option<&'static str> {
 #[test]
 #[allow(clippy::print_stdout)] // The table, for whoever asks with `--nocapture`.
 fn every_answer_to_every_decision_shows() {
-    let (mut runs, bases) = (Runs::default(), bases());
-    let (mut table, mut wrong) = (String::new(), Vec::new());
-    for (decision, rules) in decisions() {
-        let _ = writeln!(table, "{decision}");
-        for (index, &one) in rules.iter().enumerate() {
-            for &other in &rules[index + 1..] {
-                let (pair, holder) = (pair(one, other), unseen(one, other));
-                let told = telling(&mut runs, &bases, one, other);
-                match (&told, holder) {
-                    (None, None) => wrong.push(format!("no scene tells {pair} apart")),
-                    (Some(told), Some(_)) => wrong.push(format!("{pair} shows after all: {told}")),
-                    _ => {}
-                }
-                let told = told.or_else(|| holder.map(|holder| format!("(held by tests of {holder})")));
-                let _ = writeln!(table, "  {pair:<50} {}", told.unwrap_or_else(|| "NOTHING".to_owned()));
-            }
+    let (runs, bases) = (Runs::default(), bases());
+    let pairs: Vec<(&str, Rule, Rule)> = pairs();
+    let told: Vec<OnceLock<Option<String>>> = pairs.iter().map(|_| OnceLock::new()).collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some((place, &(_, one, other))) =
+            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|place| Some((place, pairs.get(place)?)))
+        {
+            told[place].get_or_init(|| telling(&runs, &bases, one, other));
         }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(work);
+        work();
+    });
+    let (mut table, mut wrong, mut of) = (String::new(), Vec::new(), "");
+    for (&(decision, one, other), told) in pairs.iter().zip(told) {
+        if std::mem::replace(&mut of, decision) != decision {
+            let _ = writeln!(table, "{decision}");
+        }
+        let (pair, holder) = (pair(one, other), unseen(one, other));
+        let told = told.into_inner().flatten();
+        match (&told, holder) {
+            (None, None) => wrong.push(format!("no scene tells {pair} apart")),
+            (Some(told), Some(_)) => wrong.push(format!("{pair} shows after all: {told}")),
+            _ => {}
+        }
+        let told = told.or_else(|| holder.map(|holder| format!("(held by tests of {holder})")));
+        let _ = writeln!(table, "  {pair:<50} {}", told.unwrap_or_else(|| "NOTHING".to_owned()));
     }
-    println!("{table}{} runs", runs.traces.len());
+    println!("{table}{} runs", runs.traces.into_inner().expect("no thread panicked").len());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
 fn a_change_that_is_refused_for_want_of_effect_shows_in_no_scene() {
-    let (mut runs, mut checked) = (Runs::default(), 0);
+    let (runs, mut checked) = (Runs::default(), 0);
     let presets: Vec<&str> = Version::presets().map(|(name, _)| name).collect();
     for &feature in Feature::ALL {
         let refused = presets.iter().rev().find_map(|base| {
