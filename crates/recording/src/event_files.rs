@@ -14,22 +14,17 @@ use std::path::{Path, PathBuf};
 
 use parquet::data_type::ByteArray;
 
+use crate::disk::{read_file, write_whole};
 use crate::event_columns::{Gathered, events};
-use crate::manifest::Listed;
+use crate::layout::{EVENTS, event_file};
+use crate::manifest::{Listed, Manifest};
 use crate::table;
 use crate::{Chunk, Event, Names, RecordingError};
 
-/// The folder below that of the recording.
-pub const EVENTS: &str = "events";
 /// Events of the first file; each further file has twice as many as the one before.
 const FIRST_CHUNK: usize = 4096;
 /// Events of a file at most: some ten megabytes of memory.
 const LARGEST_CHUNK: usize = 1 << 17;
-
-/// Name of file `number` in the folder of a recording.
-pub(crate) fn file_name(number: usize) -> String {
-    format!("{EVENTS}/{number:05}.parquet")
-}
 
 /// Writes events of a run as they come.
 #[derive(Debug)]
@@ -94,28 +89,12 @@ impl EventWriter {
     }
 
     fn write_chunk(&mut self) -> Result<(), RecordingError> {
-        let name = file_name(self.listed.len());
+        let name = event_file(self.listed.len());
         let bytes = table::encode(&self.pending.columns(&self.texts));
         write_whole(&self.folder.join(&name), &bytes)?;
         self.listed.push((name, Listed::of(&bytes)));
         Ok(())
     }
-}
-
-/// Writes a file that has its name only when it is complete. It survives the end of the process; what shall
-/// survive the machine's, asks for that: [`sync`].
-pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), RecordingError> {
-    let partial = path.with_extension("partial");
-    fs::write(&partial, bytes).and_then(|()| fs::rename(&partial, path)).map_err(|source| {
-        let _ = fs::remove_file(&partial); // What was refused may have left a part; nobody wants it.
-        RecordingError::Unwritable { path: path.to_owned(), source }
-    })
-}
-
-/// Brings a file to the disk.
-pub(crate) fn sync(path: &Path) -> Result<(), RecordingError> {
-    let synced = fs::File::open(path).and_then(|file| file.sync_all());
-    synced.map_err(|source| RecordingError::Unwritable { path: path.to_owned(), source })
 }
 
 /// Reads the events of a recording, chunk by chunk.
@@ -134,12 +113,12 @@ impl EventReader {
     /// # Errors
     /// No recording, or `MANIFEST` cannot be read.
     pub fn open(folder: &Path) -> Result<Option<Self>, RecordingError> {
-        let files: VecDeque<(String, Option<Listed>)> = match crate::folder::manifest(folder)? {
+        let files: VecDeque<(String, Option<Listed>)> = match Manifest::of(folder)? {
             Some(manifest) => {
                 manifest.events.into_iter().map(|(name, listed)| (name, Some(listed))).collect()
             }
             None => {
-                let names = (0..).map(file_name);
+                let names = (0..).map(event_file);
                 names.take_while(|name| folder.join(name).is_file()).map(|name| (name, None)).collect()
             }
         };
@@ -166,7 +145,7 @@ impl EventReader {
 
     fn read(&mut self, name: &str, listed: Option<Listed>) -> Result<Chunk, RecordingError> {
         let path = self.folder.join(name);
-        let bytes = crate::folder::read_file(&path)?;
+        let bytes = read_file(&path)?;
         if let Some(listed) = listed {
             listed.check(&bytes, path.clone())?;
         }

@@ -17,30 +17,13 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::disk::utf8;
+use crate::layout::{JSON, OLD_SERIES, OLD_WAITS, SAMPLES, SCENARIO, SERIES, WAITS};
 use crate::manifest::{ContentHash, Manifest};
 use crate::table::{self, Cells, Column};
 use crate::{Recording, RecordingError, SCHEMA, SCHEMA_OLDEST, Series, old, waits};
 
-/// Names of the files that every recording has.
-pub(crate) const JSON: &str = "recording.json";
-pub(crate) const SCENARIO: &str = "scenario.toml";
-pub(crate) const SERIES: &str = "series.parquet";
-/// Names of those that it has if there is something to put there.
-const SAMPLES: &str = "samples.parquet";
-const WAITS: &str = "waits.parquet";
-
 const TIME: &str = "time_ns";
-
-/// The version of the last recordings of texts.
-const LAST_OF_TEXTS: u32 = 4;
-
-/// The files of a version: those that there always are, and those that there may be behind them.
-pub(crate) const fn names(schema: u32) -> ([&'static str; 3], &'static [&'static str]) {
-    match schema {
-        SCHEMA_OLDEST..=LAST_OF_TEXTS => ([JSON, SCENARIO, old::SERIES], &[old::WAITS]),
-        _ => ([JSON, SCENARIO, SERIES], &[SAMPLES, WAITS]),
-    }
-}
 
 /// The bytes of a recording's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,11 +72,11 @@ impl Files {
                 SERIES => decode_series(bytes, &path, &mut recording.series)?,
                 SAMPLES => recording.samples.append(&mut decode_samples(bytes, &path)?),
                 WAITS => recording.waits = waits::of_columns(table::decode(bytes.clone(), &path)?, &path)?,
-                old::SERIES => {
+                OLD_SERIES => {
                     let constant = std::mem::take(&mut recording.series.constant); // from recording.json
                     recording.series = Series { constant, ..old::decode_series(bytes, &path)? };
                 }
-                old::WAITS => recording.waits = old::decode_waits(bytes, &path)?,
+                OLD_WAITS => recording.waits = old::decode_waits(bytes, &path)?,
                 _ => unreachable!("`MANIFEST` has names of the format"),
             }
         }
@@ -200,21 +183,6 @@ fn decode_samples(bytes: &[u8], path: &Path) -> Result<BTreeMap<String, Vec<f64>
         samples.entry(name).or_default().push(value);
     }
     Ok(samples)
-}
-
-// ---- text
-
-pub(crate) fn utf8<'a>(bytes: &'a [u8], path: &Path) -> Result<&'a str, RecordingError> {
-    std::str::from_utf8(bytes).map_err(|error| {
-        let before = &bytes[..error.valid_up_to()];
-        let line_start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
-        RecordingError::Malformed {
-            path: path.to_owned(),
-            line: before.iter().filter(|&&byte| byte == b'\n').count() as u64 + 1,
-            column: (before.len() - line_start) as u64 + 1,
-            problem: format!("byte {:#04x} is not UTF-8 text", bytes[before.len()]),
-        }
-    })
 }
 
 #[cfg(test)]

@@ -12,18 +12,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::event_files::{file_name, sync, write_whole};
-use crate::files::{self, Files, JSON, SCENARIO};
-use crate::folder::{PartialFolder, read_file};
-use crate::manifest::MANIFEST;
+use crate::disk::{read_file, sync, utf8, write_whole};
+use crate::files::{self, Files};
+use crate::layout::{CHUNKS, JSON, MANIFEST, SCENARIO, chunk_file, event_file};
+use crate::partial::PartialFolder;
 use crate::{ContentHash, EventWriter, Recording, RecordingError, Series, table};
-
-/// Where chunks of the counters over time are.
-const CHUNKS: &str = "series";
-
-fn chunk_name(number: usize) -> String {
-    format!("{CHUNKS}/{number:05}.parquet")
-}
 
 /// Writes a recording while its run goes. Dropped, it leaves nothing behind.
 #[derive(Debug)]
@@ -62,7 +55,7 @@ impl RecordingWriter {
     /// The system refuses; [`RecordingWriter::refused`] then keeps what was written before.
     pub fn sampled(&mut self, known: &Recording, rows: &Series) -> Result<(), RecordingError> {
         let chunk = table::encode(&files::series_columns(rows));
-        write_whole(&self.folder.path.join(chunk_name(self.chunks)), &chunk)?;
+        write_whole(&self.folder.path.join(chunk_file(self.chunks)), &chunk)?;
         self.chunks += 1;
         write_whole(&self.folder.path.join(JSON), &files::encode_json(known))
     }
@@ -129,17 +122,12 @@ impl RecordingWriter {
     }
 }
 
-/// Whether a folder without `MANIFEST` is of a run that did not end.
-pub(crate) fn is_one(folder: &Path) -> bool {
-    folder.join(CHUNKS).is_dir() && folder.join(JSON).is_file()
-}
-
 /// What there is of a run that did not end.
 pub(crate) fn read(folder: &Path) -> Result<Recording, RecordingError> {
     let path = folder.join(JSON);
     let mut recording = files::decode_json(&read_file(&path)?, &path)?;
     let path = folder.join(SCENARIO);
-    files::utf8(&read_file(&path)?, &path)?.clone_into(&mut recording.scenario_toml);
+    utf8(&read_file(&path)?, &path)?.clone_into(&mut recording.scenario_toml);
     recording.series = joined(chunks(folder));
     let ended = recording.series.times_ns().last();
     if recording.simulated_ns == 0 && recording.is_simulated() {
@@ -148,7 +136,7 @@ pub(crate) fn read(folder: &Path) -> Result<Recording, RecordingError> {
     recording.incomplete = true;
     let so_far = match ended {
         Some(at) => format!("this goes up to {:.3} s, where its last complete chunk ends", at as f64 / 1e9),
-        None if folder.join(file_name(0)).is_file() => {
+        None if folder.join(event_file(0)).is_file() => {
             "events had reached the disk, and no counters".to_owned()
         }
         None => "nothing but its scenario had reached the disk".to_owned(),
@@ -166,7 +154,7 @@ fn chunks(folder: &Path) -> Vec<Series> {
         files::decode_series(&read_file(&path).ok()?, &path, &mut series).ok()?;
         Some(series)
     };
-    (0..).map(chunk_name).map_while(read).collect()
+    (0..).map(chunk_file).map_while(read).collect()
 }
 
 /// One series of chunks that may have more and more columns; 0 before a column was there.
@@ -243,7 +231,7 @@ mod tests {
     fn a_damaged_chunk_ends_what_is_read() {
         let parent = tempfile::tempdir().unwrap();
         let folder = killed(parent.path());
-        let chunk = folder.join(chunk_name(1));
+        let chunk = folder.join(chunk_file(1));
         let good = fs::read(&chunk).unwrap();
         for damaged in [&good[..good.len() / 2], b""] {
             fs::write(&chunk, damaged).unwrap();
@@ -292,12 +280,12 @@ mod tests {
             writer.sampled(&known(1), &chunk(0)).unwrap();
             let error = match refuse {
                 0 => {
-                    fs::create_dir_all(writer.path().join(chunk_name(1)).join("in the way")).unwrap();
+                    fs::create_dir_all(writer.path().join(chunk_file(1)).join("in the way")).unwrap();
                     let error = writer.sampled(&known(2), &chunk(1)).unwrap_err();
                     writer.refused(error)
                 }
                 1 => {
-                    fs::create_dir_all(writer.path().join(files::SERIES).join("in the way")).unwrap();
+                    fs::create_dir_all(writer.path().join(crate::layout::SERIES).join("in the way")).unwrap();
                     writer.finish(&example()).unwrap_err()
                 }
                 _ => {

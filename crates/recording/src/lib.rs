@@ -14,6 +14,7 @@
 
 pub mod chunk;
 mod delta;
+mod disk;
 pub mod error;
 pub mod event_columns;
 mod event_files;
@@ -21,10 +22,12 @@ pub mod events;
 pub mod files;
 pub mod folder;
 pub mod growing;
+mod layout;
 mod manifest;
 mod number;
 mod old;
 mod packed;
+mod partial;
 pub mod series;
 mod table;
 pub mod tables;
@@ -40,7 +43,8 @@ pub use error::RecordingError;
 pub use event_files::{EventReader, EventWriter};
 pub use events::{Chunk, Event, NameId, Names};
 pub use growing::RecordingWriter;
-pub use manifest::{ContentHash, MANIFEST};
+pub use layout::MANIFEST;
+pub use manifest::ContentHash;
 pub use series::{Series, is_gauge};
 pub use waits::{WITHIN, Wait, WaitEnd, WaitKind};
 

@@ -9,12 +9,11 @@ use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::event_files::{EVENTS, file_name};
-use crate::files::{self, utf8};
+use crate::disk::{read_file, utf8};
+use crate::layout::{EVENTS, JSON, MANIFEST, event_file, files_of, is_growing};
+use crate::partial::partial_name;
 use crate::{RecordingError, SCHEMA, SCHEMA_OLDEST};
 
-/// Name of the file.
-pub const MANIFEST: &str = "MANIFEST";
 /// Its first line.
 pub(crate) const TITLE: &str = "pagetide recording";
 /// What the last line begins with, and the one before the events.
@@ -68,6 +67,33 @@ pub(crate) struct Manifest {
 }
 
 impl Manifest {
+    /// What that of a recording says; `None` for what a run left that did not end.
+    ///
+    /// # Errors
+    /// No recording, or `MANIFEST` cannot be read.
+    pub(crate) fn of(folder: &Path) -> Result<Option<Self>, RecordingError> {
+        if !folder.exists() {
+            let partial = partial_name(folder, 1).filter(|partial| partial.is_dir());
+            return Err(RecordingError::NoFolder { path: folder.to_owned(), partial });
+        }
+        if !folder.is_dir() {
+            return Err(RecordingError::NotAFolder { path: folder.to_owned() });
+        }
+        let path = folder.join(MANIFEST);
+        match read_file(&path) {
+            // Other programs have files of that name, too.
+            Ok(bytes) if !bytes.starts_with(TITLE.as_bytes()) && !folder.join(JSON).is_file() => {
+                Err(RecordingError::Foreign { path: folder.to_owned() })
+            }
+            Ok(bytes) => Self::decode(&bytes, &path).map(Some),
+            Err(RecordingError::Missing { .. }) if is_growing(folder) => Ok(None),
+            Err(RecordingError::Missing { .. }) if !folder.join(JSON).is_file() => {
+                Err(RecordingError::Foreign { path: folder.to_owned() })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     pub(crate) fn new<'a>(files: impl Iterator<Item = (&'a str, &'a [u8])>) -> Self {
         let files = files.map(|(name, bytes)| (name.to_owned(), Listed::of(bytes))).collect();
         Self { schema: SCHEMA, files, events: Vec::new() }
@@ -114,7 +140,7 @@ impl Manifest {
         let schema = known.ok_or_else(|| RecordingError::Schema { path: path.to_owned(), found })?;
         let mut manifest = Self { schema, files: Vec::new(), events: Vec::new() };
         for (name, listed) in text.lines().skip(2).filter_map(decode_line) {
-            let is_event = name == file_name(manifest.events.len());
+            let is_event = name == event_file(manifest.events.len());
             let list = if is_event { &mut manifest.events } else { &mut manifest.files };
             list.push((name, listed));
         }
@@ -138,7 +164,7 @@ impl Manifest {
 
     /// Whether these are the files of the format, in its order; an error is the line and what should be there.
     fn check_names(&self) -> Result<(), (usize, String)> {
-        let (required, optional) = files::names(self.schema);
+        let (required, optional) = files_of(self.schema);
         let mut listed = self.files.iter().map(|(name, _)| name.as_str()).zip(3..);
         for name in required {
             match listed.next() {

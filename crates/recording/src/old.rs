@@ -5,14 +5,9 @@
 
 use std::path::Path;
 
-use crate::files::utf8;
+use crate::disk::utf8;
 use crate::waits::{HEADER, decode_lengths, futility, named, parsed};
 use crate::{RecordingError, Series, Wait, WaitEnd, WaitKind};
-
-/// The counters over time.
-pub(crate) const SERIES: &str = "series.csv";
-/// The waits, if they were known.
-pub(crate) const WAITS: &str = "waits.csv";
 
 const TIME_COLUMN: &str = "time_ns";
 /// Columns of waits in version 3.

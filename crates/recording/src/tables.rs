@@ -80,7 +80,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::files::SERIES;
+    use crate::layout::SERIES;
     use crate::{Series, Wait, WaitEnd, WaitKind, table};
 
     fn recording() -> Recording {

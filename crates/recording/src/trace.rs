@@ -52,7 +52,7 @@ use trace::{Operation, Trace};
 use self::columns::Rows;
 pub use self::error::TraceError;
 pub use self::read::{TraceReader, is_trace, read_trace};
-use crate::folder::partial_name;
+use crate::partial::partial_name;
 use crate::table;
 
 /// The version of the format, in which all traces are written. A reader refuses any that is newer.

@@ -209,9 +209,10 @@ fn lists_name_what_other_commands_take() {
                                                          more; anew: each step
                                                          another one pins the whole
                                                          amount
-     inode-storm         programs            0           page cache of other
-                                                         programs, a file that one
-                                                         task reads all the time
+     inode-storm         programs            none        pages of other programs, a
+                                                         file that one task reads
+                                                         all the time; without it
+                                                         38M from 4G of memory on
      inode-storm         filesystem          xfs         filesystem that the machine
                                                          puts the files on
      inode-storm         --seed                          when each process of a step

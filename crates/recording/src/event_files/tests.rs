@@ -72,10 +72,10 @@ fn events_read_back_equal_however_they_were_handed_over() {
     assert_eq!(read_all(&one), all(&whole, &names));
     assert_eq!(Recording::read(&one).unwrap(), example());
     for number in 0..3 {
-        let [one, many] = [&one, &many].map(|folder| fs::read(folder.join(file_name(number))).unwrap());
+        let [one, many] = [&one, &many].map(|folder| fs::read(folder.join(event_file(number))).unwrap());
         assert_eq!(one, many, "file {number}");
     }
-    assert!(!one.join(file_name(3)).exists() && one.join(crate::MANIFEST).is_file());
+    assert!(!one.join(event_file(3)).exists() && one.join(crate::MANIFEST).is_file());
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn a_damaged_chunk_is_told_and_ends_the_reading() {
     let chunk = events(&mut names, 0, 30_000);
     writer.events().unwrap().append(&chunk, &names).unwrap();
     writer.finish(&example()).unwrap();
-    let path = target.join(file_name(1));
+    let path = target.join(event_file(1));
     let good = fs::read(&path).unwrap();
     let outcomes = || {
         let reader = EventReader::open(&target).unwrap().unwrap();

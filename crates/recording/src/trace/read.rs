@@ -15,7 +15,7 @@ use parquet::file::serialized_reader::SerializedFileReader;
 use trace::{Operation, Trace};
 
 use super::{About, KEY, MARK, MARK_LEN, TRACE_SCHEMA, TraceError, columns};
-use crate::folder::partial_name;
+use crate::partial::partial_name;
 use crate::table;
 
 /// What Parquet files begin and end with.

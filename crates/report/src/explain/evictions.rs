@@ -13,8 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use recording::{Event, NameId, Names};
 use serde_json::{Value, json};
 
-use super::digest::{Kind, Texts, is_anonymous};
 use super::doc::Section;
+use super::kind::{Kind, Texts, is_anonymous};
+use super::words::for_whom;
 use crate::table::{Align, Table};
 use crate::waits::without_number;
 
@@ -266,11 +267,6 @@ fn split(pages: u64, came: &BTreeMap<NameId, u64>) -> Vec<(Whose, u64)> {
 /// The root cgroup has no path.
 fn group_name(path: &str) -> String {
     if path.is_empty() { "the root".to_owned() } else { path.to_owned() }
-}
-
-/// For whose sake reclaim ran, by the path of its target.
-pub(super) fn for_whom(path: &str) -> String {
-    if path.is_empty() { "the machine".to_owned() } else { format!("the limit of `{path}`") }
 }
 
 /// `12`, or `12 to 9`: from the gentlest on.

@@ -10,20 +10,24 @@
 //! | `protection.rs` | what `memory.low` and `memory.min` did, and why |
 //! | `pressure.rs` | watermarks, boosts, kswapd and direct reclaim over time |
 //! | `digest.rs` | what is taken from events, chunk by chunk |
+//! | `kind.rs` | what an event says |
 //! | `evictions.rs` | who evicted whom |
 //! | `moments.rs` | what happened when |
 //! | `story.rs` | what became of files and of pages |
 //! | `doc.rs` | sections as text and Markdown |
+//! | `words.rs` | amounts and lists in a sentence |
 
 mod digest;
 mod doc;
 mod evictions;
+mod kind;
 mod moments;
 mod pressure;
 mod protection;
 mod stalls;
 mod story;
 mod summary;
+mod words;
 
 use recording::Recording;
 use serde_json::{Value, json};
@@ -34,8 +38,9 @@ use crate::pressure::pressure_json;
 use crate::table::clean;
 use crate::view::View;
 use crate::wrap::paragraph;
-pub use digest::{Digest, Question};
+pub use digest::Digest;
 use doc::Section;
+pub use story::Question;
 
 /// What is explained.
 #[derive(Debug, Clone, Copy)]

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use recording::{Event, NameId, Names};
 use serde_json::{Value, json};
 
-use super::digest::Kind;
 use super::doc::Section;
-use super::evictions::for_whom;
+use super::kind::Kind;
+use super::words::for_whom;
 use crate::number::duration;
 use crate::table::{Align, Table};
 

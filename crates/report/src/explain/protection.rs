@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::digest::{Digest, Turns};
 use super::doc::Section;
-use super::summary::{bytes, so_often};
+use super::words::{bytes, so_often};
 use crate::table::{Align, Table};
 
 /// What became of a cgroup that is protected.

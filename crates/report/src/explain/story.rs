@@ -6,15 +6,15 @@
 //! whatever was not recorded as an event. Neighbour: `digest.rs`, which hands the events over.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use recording::events::ANONYMOUS;
 use recording::{Event, NameId, Names};
 use serde_json::{Value, json};
 
-use super::digest::{Kind, Question, Texts};
 use super::doc::Section;
-use super::evictions::for_whom;
-use super::summary::{listed, so_often};
+use super::kind::{Kind, Texts};
+use super::words::{for_whom, listed, so_often};
 use crate::number::duration;
 use crate::table::{Align, Table};
 
@@ -27,6 +27,15 @@ const FILES_MAX: usize = 1 << 16;
 const KEPT_MAX: usize = 1 << 20;
 /// Pages of the asked file whose evictions are counted one by one: 64 GiB of a file.
 const PAGES_MAX: u64 = 1 << 24;
+
+/// The file or the pages of which everything is to be told.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Question {
+    /// The file, by its path; without one nothing is asked.
+    pub file: Option<String>,
+    /// Its pages; all without.
+    pub pages: Option<RangeInclusive<u64>>,
+}
 
 /// What became of the pages of a file, in pages.
 #[derive(Debug, Default)]

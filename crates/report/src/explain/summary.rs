@@ -9,6 +9,7 @@ use recording::Recording;
 use super::digest::Digest;
 use super::protection;
 use super::stalls::{self, Imposed};
+use super::words::{listed, mib, so_often};
 use crate::number::duration;
 use crate::oom::oom_killed;
 use crate::run::sum;
@@ -146,15 +147,6 @@ fn who_did(who: &str) -> String {
     }
 }
 
-/// `a`, `a and b`, `a, b and c`.
-pub(super) fn listed(parts: &[String]) -> String {
-    match parts {
-        [] => String::new(),
-        [one] => one.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
-}
-
 /// Who freed how much, and what it cost those who had to do it themselves.
 fn reclaimed(recording: &Recording) -> Option<String> {
     let of = |key: &str| sum(&recording.vmstat, key).map_or(0, |count| count as u64);
@@ -238,32 +230,5 @@ fn refaulted(recording: &Recording) -> Option<String> {
             let part = share(u128::from(came_back), evicted as u128);
             Some(format!("{came_back} evicted pages were asked for again, {part} of what was reclaimed."))
         }
-    }
-}
-
-/// Pages as a size.
-pub(super) fn mib(pages: u64) -> String {
-    bytes(pages.saturating_mul(units::PAGE_SIZE))
-}
-
-/// Bytes as a size that a person reads.
-pub(super) fn bytes(bytes: u64) -> String {
-    let value = bytes as f64;
-    for (unit, scale) in [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)] {
-        let scale = f64::from(scale);
-        if value >= scale {
-            return format!("{} {unit}", crate::number::significant(value / scale, 3));
-        }
-    }
-    format!("{bytes} B")
-}
-
-/// `never`, `once`, `twice`, `17 times`.
-pub(super) fn so_often(times: u64) -> String {
-    match times {
-        0 => "never".to_owned(),
-        1 => "once".to_owned(),
-        2 => "twice".to_owned(),
-        times => format!("{times} times"),
     }
 }

@@ -27,6 +27,16 @@ fn steps_are_round_parts_of_what_is_installed() {
     assert_eq!([3, 100, 1000, 1023, 1024, 1025].map(installed), [3, 104, 1024, 1024, 1024, 1152]);
 }
 
+/// Without pages of programs one fruitless round of reclaim was the last, and both features lost 2 GiB.
+#[test]
+fn a_machine_that_is_no_small_guest_has_pages_of_programs_and_says_so() {
+    let programs = |pairs: &[(&str, &str)], mib| of(pairs).sizes(machine(mib)).programs;
+    assert_eq!((programs(&[], 16 << 10), programs(&[], 4 << 10)), (PROGRAMS, PROGRAMS));
+    assert_eq!((programs(&[], 2 << 10), programs(&[("programs", "0")], 16 << 10)), (Bytes(0), Bytes(0)));
+    let says = |pairs: &[(&str, &str)]| of(pairs).remarks(machine(16 << 10)).join(" ").contains("assumed");
+    assert!(says(&[]) && !says(&[("programs", "0")]) && !says(&[("programs", "38M")]));
+}
+
 #[test]
 fn the_shape_of_the_measured_guests_pins_what_it_is_told() {
     let pairs = [
