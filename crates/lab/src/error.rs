@@ -45,6 +45,14 @@ pub enum LabError {
         /// Why, by the operating system.
         source: io::Error,
     },
+    /// A trace cannot be read, of whatever kind it is.
+    #[error("cannot read `{}`", path.display())]
+    UnreadableTrace {
+        /// The file.
+        path: PathBuf,
+        /// Why, by the operating system.
+        source: io::Error,
+    },
     /// A scenario file is wrong.
     #[error("`{}` is no scenario that can run", path.display())]
     File {
@@ -161,7 +169,7 @@ pub enum LabError {
         backend: String,
     },
     /// No seeds, or more than anyone can wait for.
-    #[error("a comparison takes 1 to {max} seeds, not {seeds}")]
+    #[error("`--seeds` takes 1 to {max}, not {seeds}")]
     Seeds {
         /// As asked for.
         seeds: u64,
@@ -216,6 +224,14 @@ pub enum LabError {
     /// A file that is there already.
     #[error("`{}` exists already", .0.display())]
     FileExists(PathBuf),
+    /// A file in a folder that does not exist.
+    #[error("cannot write `{}`: there is no folder `{}`", file.display(), folder.display())]
+    NoFolder {
+        /// The file.
+        file: PathBuf,
+        /// Its folder.
+        folder: PathBuf,
+    },
     /// A figure in another form than SVG.
     #[error("`{}` is not named as what it would be: figures are written as SVG", .0.display())]
     NotSvg(PathBuf),
@@ -363,6 +379,7 @@ impl LabError {
             Self::Report(error) => Some(error.hint().to_owned()),
             Self::Trace { source, .. } => source.hint(),
             Self::Unreadable { source, .. } => unreadable_hint(source).map(str::to_owned),
+            Self::UnreadableTrace { source, .. } => trace_hint(source).map(str::to_owned),
             Self::Command { command, source } => Some(command_hint(command, source).to_owned()),
             Self::Sweep(error) => error.hint(),
             Self::Ablate(error) => error.hint(),
@@ -416,6 +433,7 @@ impl LabError {
             }
             Self::NoEvents(_) => Some("`pagetide run WORKLOAD --events reclaim --out DIR` records them"),
             Self::FileExists(_) => Some("name a new file, or remove this one first"),
+            Self::NoFolder { .. } => Some("make the folder first, or name another one"),
             Self::SameFolder(_) => Some("name another folder to put beside it"),
             Self::NoNumbers { .. } => {
                 Some("name a file of numbers, `NAME=FILE`, `NAME=1.5,2.5`, or folders with recordings")
@@ -482,6 +500,17 @@ fn unreadable_hint(error: &io::Error) -> Option<&'static str> {
             Some("a scenario is a text in UTF-8, as `--dry-run` prints it; this file is something else")
         }
         io::ErrorKind::IsADirectory => Some("name a file in it; a recording's scenario is `scenario.toml`"),
+        _ => None,
+    }
+}
+
+/// What to do about a trace that cannot be read.
+fn trace_hint(error: &io::Error) -> Option<&'static str> {
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => {
+            Some("check the path and the permissions of the file and its folders")
+        }
+        io::ErrorKind::IsADirectory => Some("name the file of the trace; this is a folder"),
         _ => None,
     }
 }

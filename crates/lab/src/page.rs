@@ -19,7 +19,7 @@ use crate::folders::Loaded;
 use crate::heat::heat;
 use crate::replay::is_replay;
 use crate::resolve::shell_quoted;
-use crate::trace::{new_file_beside, unwritable};
+use crate::trace::{check_folder_of, new_file_beside, unwritable};
 use crate::view::view;
 
 /// Where memory was warm in the first run of each column: the one with the lowest seed.
@@ -233,7 +233,7 @@ pub fn check_figure(path: &Path) -> Result<(), LabError> {
 /// As [`write()`], as far as it can be known before.
 pub fn check_writable(path: &Path) -> Result<(), LabError> {
     match may_replace(path).map_err(|source| unwritable(Some(path), source))? {
-        true => Ok(()),
+        true => check_folder_of(path),
         false => Err(LabError::FileExists(path.to_owned())),
     }
 }
@@ -247,7 +247,7 @@ pub fn write(path: &Path, text: &str) -> Result<usize, LabError> {
     check_writable(path)?;
     let failed = |source| unwritable(Some(path), source);
     let mut file = new_file_beside(path).map_err(failed)?;
-    file.write_all(text.as_bytes()).map_err(failed)?;
+    file.as_file_mut().write_all(text.as_bytes()).map_err(failed)?; // Whose errors have no hidden name in them.
     file.as_file().sync_all().map_err(failed)?;
     file.persist(path).map_err(|error| failed(error.error))?;
     Ok(text.len())

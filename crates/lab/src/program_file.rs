@@ -100,7 +100,7 @@ pub fn info(path: &Path, options: &ReplayOptions) -> Result<TraceInfo, LabError>
 }
 
 fn unreadable(path: &Path, source: io::Error) -> LabError {
-    LabError::Unreadable { path: path.to_owned(), source }
+    LabError::UnreadableTrace { path: path.to_owned(), source }
 }
 
 fn raw(path: &Path) -> Result<Box<dyn Read>, LabError> {

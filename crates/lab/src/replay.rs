@@ -305,7 +305,7 @@ impl ReplayPlan {
         }
         let mut source = Input::new(&self.trace, true)?.open()?;
         std::io::copy(&mut source, &mut std::io::sink())
-            .map_err(|source| LabError::Unreadable { path: self.trace.clone(), source })?;
+            .map_err(|source| LabError::UnreadableTrace { path: self.trace.clone(), source })?;
         Ok(source.id())
     }
 

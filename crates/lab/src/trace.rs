@@ -97,13 +97,25 @@ pub fn scratch() -> Result<tempfile::TempDir, LabError> {
 pub fn check_new_file(path: &Path) -> Result<(), LabError> {
     match path.symlink_metadata() {
         Ok(_) => Err(LabError::FileExists(path.to_owned())),
-        Err(_) => Ok(()),
+        Err(_) => check_folder_of(path),
     }
+}
+
+/// Refuses a file whose folder does not exist: nothing that runs before it is written would be kept.
+pub(crate) fn check_folder_of(file: &Path) -> Result<(), LabError> {
+    match folder_of(file) {
+        folder if folder.is_dir() => Ok(()),
+        folder => Err(LabError::NoFolder { file: file.to_owned(), folder: folder.to_owned() }),
+    }
+}
+
+fn folder_of(file: &Path) -> &Path {
+    file.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."))
 }
 
 /// A hidden file in the folder of `path`, removed when dropped.
 pub(crate) fn new_file_beside(path: &Path) -> io::Result<tempfile::NamedTempFile> {
-    let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+    let folder = folder_of(path);
     let mut builder = tempfile::Builder::new();
     // As any other file that a program writes: what the user's mask lets through.
     #[cfg(unix)]

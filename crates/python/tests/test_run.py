@@ -51,6 +51,24 @@ def test_a_recording_that_is_kept_is_read_again(small: pagetide.Scenario, tmp_pa
         pagetide.load(tmp_path)
 
 
+def test_a_value_of_another_type_is_told_by_its_name() -> None:
+    """It was `failed to extract field Asked.seed`."""
+    with pytest.raises(TypeError, match=r"`kernel` is a text, not \['linux-5.4'\]"):
+        pagetide.run("hot-and-stream", kernel=["linux-5.4"])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="`seed` is a whole number, not 1.5"):
+        pagetide.run("hot-and-stream", seed=1.5)  # type: ignore[arg-type]
+    with pytest.raises(pagetide.UsageError, match="from 0 to .* not -1"):
+        pagetide.run("hot-and-stream", seed=-1)
+
+
+def test_one_name_is_a_list_of_one() -> None:
+    """A text was taken letter by letter: `unknown kernel l`."""
+    with pytest.raises(pagetide.InputError, match="only `linux-5.4`"):
+        pagetide.compare("hot-and-stream", kernels="linux-5.4")
+    with pytest.raises(pagetide.InputError, match="unknown feature `nix`"):
+        pagetide.ablate("hot-and-stream", "root-aging,nix")
+
+
 def test_a_mistake_is_told_as_on_the_command_line() -> None:
     with pytest.raises(pagetide.InputError) as raised:
         pagetide.run("hot-and-steam")

@@ -21,7 +21,7 @@ pub(crate) fn lines(text: &str, limit: usize) -> Vec<String> {
         return lines(&text[indent..], limit - indent).into_iter().map(indented).collect();
     }
     let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ').filter(|word| !word.is_empty()) {
+    for word in words(text, limit) {
         match lines.last_mut() {
             Some(last) if display_width(last) + 1 + display_width(word) <= limit => {
                 last.push(' ');
@@ -31,6 +31,33 @@ pub(crate) fn lines(text: &str, limit: usize) -> Vec<String> {
         }
     }
     if lines.is_empty() { vec![String::new()] } else { lines }
+}
+
+/// Units that stay with their number.
+const UNITS: [&str; 11] = ["%", "ns", "µs", "ms", "s", "B", "kB", "KiB", "MiB", "GiB", "MiB/s"];
+
+/// The words of `text`; a number and its unit are one, unless they take more than `limit` columns.
+fn words(text: &str, limit: usize) -> Vec<&str> {
+    let mut words: Vec<(usize, usize)> = Vec::new();
+    let mut at = 0;
+    for word in text.split(' ') {
+        let end = at + word.len();
+        let is_unit = UNITS.contains(&word.trim_end_matches([',', ';', ':', '.', ')']));
+        match words.last_mut() {
+            Some((begin, last))
+                if is_unit
+                    && *last + 1 == at
+                    && text[..*last].ends_with(|c: char| c.is_ascii_digit())
+                    && display_width(&text[*begin..end]) <= limit =>
+            {
+                *last = end;
+            }
+            _ if word.is_empty() => {}
+            _ => words.push((at, end)),
+        }
+        at = end + 1;
+    }
+    words.into_iter().map(|(begin, end)| &text[begin..end]).collect()
 }
 
 fn indent_of(text: &str) -> usize {
@@ -155,6 +182,8 @@ mod tests {
         assert_eq!(lines("  one two", 6), ["  one", "  two"], "a part of something stays one");
         assert_eq!((longest_part("  one two"), longest_part("   ")), (5, 3));
         assert_eq!(paragraph("one two three four", 10, 2), "one two\n  three\n  four\n");
+        assert_eq!(lines("stalled of the run: 1.1 % and 1 s", 24), ["stalled of the run:", "1.1 % and 1 s"]);
+        assert_eq!(lines("of 16 MiB/s", 5), ["of 16", "MiB/s"], "too long for a line");
     }
 
     /// A broken command was no command any more.

@@ -26,13 +26,13 @@ pub(crate) struct CaptureArgs {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) out: PathBuf,
     /// Time between two looks at memory, from 1ms to 3600s, or `off` [default: 100ms] [example: 1s]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) sample: Option<String>,
     /// Kill a command that has made this many tasks [default: 200000] [example: 1000000]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) max_tasks: Option<String>,
     /// Follow a process that runs already; each of its calls stops it [example: 4711]
-    #[arg(long, value_name = "PID", conflicts_with = "command")]
+    #[arg(long, value_name = "PID", allow_negative_numbers = true, conflicts_with = "command")]
     pub(crate) pid: Option<u32>,
     /// The command and its arguments, after `--` [example: cargo build]
     #[arg(last = true, required_unless_present = "pid", value_name = "COMMAND")]

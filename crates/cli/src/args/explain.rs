@@ -20,7 +20,7 @@ pub(crate) struct ExplainArgs {
     #[arg(long, value_name = "NAME", conflicts_with = "folded")]
     pub(crate) file: Option<String>,
     /// With `--file`: tell the whole story of this page, or of pages N to M [example: 17]
-    #[arg(long, value_name = "N|N-M", requires = "file", value_parser = pages)]
+    #[arg(long, value_name = "N|N-M", requires = "file", value_parser = pages, allow_hyphen_values = true)]
     pub(crate) page: Option<RangeInclusive<u64>>,
     #[command(flatten)]
     pub(crate) scenario: ScenarioArgs,

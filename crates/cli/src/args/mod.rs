@@ -152,6 +152,64 @@ mod tests {
         Cli::command().debug_assert(); // `help_expected` is checked here.
     }
 
+    /// Clap took `--capacity -1` for an unknown option, and told to write `-- -1`.
+    #[test]
+    fn a_number_may_be_negative_so_that_it_is_told_why_it_cannot() {
+        const NUMBERS: [&str; 9] =
+            ["N", "SEED", "PID", "TIME", "SIZE", "SIZES", "OBJECTS", "HOW MUCH", "LIMIT"];
+        for command in Cli::command().get_subcommands() {
+            for argument in command.get_arguments() {
+                let is_number = |name: &clap::builder::Str| NUMBERS.contains(&name.as_str());
+                if argument.get_value_names().is_some_and(|names| names.iter().any(is_number)) {
+                    let taken =
+                        argument.is_allow_hyphen_values_set() || argument.is_allow_negative_numbers_set();
+                    assert!(taken, "`{}` of `{}`", argument.get_id(), command.get_name());
+                }
+            }
+        }
+    }
+
+    /// README.md showed `pagetide export` without the form to write.
+    #[test]
+    fn every_command_of_the_documents_can_be_typed() {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+        let docs = std::fs::read_dir(format!("{root}/docs")).expect("a folder").flatten();
+        let files =
+            docs.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|is| is == "md"));
+        let (mut typed, mut wrong) = (0, Vec::new());
+        for file in files.chain([format!("{root}/README.md").into()]) {
+            let text = std::fs::read_to_string(&file).expect("a document").replace("\\\n", " ");
+            for line in text.lines().map(str::trim).filter(|line| line.starts_with("pagetide ")) {
+                if line.contains("...") || line.contains("[--") {
+                    continue; // A part of a command.
+                }
+                let words = words_of_a_shell(&line.replace("PID", "1"));
+                if let Err(error) = Cli::command().try_get_matches_from(words) {
+                    wrong.push(format!("{}: `{line}`: {error}", file.display()));
+                }
+                typed += 1;
+            }
+        }
+        assert_eq!(wrong, Vec::<String>::new());
+        assert!(typed > 50, "only {typed}");
+    }
+
+    /// The words of the first command in a line: up to a comment, a pipe or a semicolon; quotes keep blanks.
+    fn words_of_a_shell(line: &str) -> Vec<String> {
+        let mut words = vec![String::new()];
+        let mut quoted = false;
+        for c in line.chars() {
+            match c {
+                '\'' => quoted = !quoted,
+                '#' | '|' | ';' if !quoted => break,
+                ' ' if !quoted => words.push(String::new()),
+                _ => words.last_mut().expect("starts with one").push(c),
+            }
+        }
+        words.retain(|word| !word.is_empty());
+        words
+    }
+
     #[test]
     fn every_option_with_a_value_has_an_example() {
         for command in Cli::command().get_subcommands() {

@@ -20,7 +20,7 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
     /// Time between two samples of all counters, from 1ms to 3600s [default: 1s] [example: 100ms]
-    #[arg(long, value_name = "TIME", help_heading = "Output")]
+    #[arg(long, value_name = "TIME", help_heading = "Output", allow_hyphen_values = true)]
     pub(crate) interval: Option<String>,
     /// Form of the result on standard error, as standard output is the command's [example: json]
     #[arg(long, value_enum, default_value_t = Format::Text, conflicts_with = "out", help_heading = "Output")]

@@ -37,7 +37,13 @@ pub(crate) struct ReplayArgs {
     #[arg(value_parser = policy)]
     pub(crate) policies: Vec<PolicySpec>,
     /// Objects that fit into the cache, k is 1000; a list, or repeated [example: 1k,10k,100k]
-    #[arg(long = "capacity", value_name = "OBJECTS", requires = "policies", help_heading = "Cache")]
+    #[arg(
+        long = "capacity",
+        value_name = "OBJECTS",
+        requires = "policies",
+        help_heading = "Cache",
+        allow_hyphen_values = true
+    )]
     #[arg(value_delimiter = ',')]
     pub(crate) capacities: Vec<String>,
     /// Memory of a simulated machine whose page cache it is; a list, or repeated [example: 256M,512M]
@@ -55,7 +61,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "AREAS", help_heading = "Cache", allow_hyphen_values = true)]
     pub(crate) swap: Option<String>,
     /// Sysctl of that kernel; may be repeated [default: the kernel's own] [example: vm.swappiness=10]
-    #[arg(long = "set", value_name = "SYSCTL=VALUE", help_heading = "Cache")]
+    #[arg(long = "set", value_name = "SYSCTL=VALUE", help_heading = "Cache", allow_hyphen_values = true)]
     pub(crate) sysctls: Vec<String>,
     /// memory.max of the cgroup that it runs in; of requests also `none`; a list, or repeated [default: no limit]
     /// [example: 128M,256M]
@@ -81,10 +87,10 @@ pub(crate) struct ReplayArgs {
     #[command(flatten)]
     pub(crate) host: HostArgs,
     /// Seed of all randomness in that machine [default: 1] [example: 7]
-    #[arg(long, value_name = "N", help_heading = "Run")]
+    #[arg(long, value_name = "N", help_heading = "Run", allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
     /// Time between two samples of that machine's counters, from 1ms to 3600s [default: 100ms] [example: 20ms]
-    #[arg(long, value_name = "TIME", help_heading = "Run")]
+    #[arg(long, value_name = "TIME", help_heading = "Run", allow_hyphen_values = true)]
     pub(crate) interval: Option<String>,
     #[command(flatten)]
     pub(crate) reading: ReadingArgs,
@@ -113,7 +119,7 @@ pub(crate) struct ReadingArgs {
     pub(crate) timing: Option<Timing>,
     /// Beginning that is not counted: a part (10%), requests (5k), or a time of the trace (30s) [default: 0]
     /// [example: 10%]
-    #[arg(long, value_name = "HOW MUCH", help_heading = "Trace")]
+    #[arg(long, value_name = "HOW MUCH", help_heading = "Trace", allow_hyphen_values = true)]
     #[arg(value_parser = |text: &str| text.parse::<Warmup>().map_err(|error| format!("{error}; {}", error.hint())))]
     pub(crate) warmup: Option<Warmup>,
     /// Format of the trace: block-csv, object-csv or oracle-general [default: by content] [example: block-csv]

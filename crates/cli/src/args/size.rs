@@ -28,32 +28,37 @@ pub(crate) struct SizeArgs {
     pub(crate) machine: Option<String>,
     /// Memory of the machine, which is not to be the limit [default: half as much again as the trace asks for, and 1G]
     /// [example: 8G]
-    #[arg(long, value_name = "SIZE", help_heading = "Kernel and machine")]
+    #[arg(long, value_name = "SIZE", help_heading = "Kernel and machine", allow_hyphen_values = true)]
     pub(crate) mem: Option<String>,
     /// Sysctl of the kernel; may be repeated [example: vm.dirty_ratio=10]
-    #[arg(long = "set", value_name = "NAME=VALUE", help_heading = "Kernel and machine")]
+    #[arg(
+        long = "set",
+        value_name = "NAME=VALUE",
+        help_heading = "Kernel and machine",
+        allow_hyphen_values = true
+    )]
     pub(crate) sysctls: Vec<String>,
     /// Seed of the first run [default: 1] [example: 7]
-    #[arg(long, value_name = "SEED", help_heading = "Kernel and machine")]
+    #[arg(long, value_name = "SEED", help_heading = "Kernel and machine", allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
     /// Run each limit with so many seeds [default: 1] [example: 5]
-    #[arg(long, value_name = "N", help_heading = "Kernel and machine")]
+    #[arg(long, value_name = "N", help_heading = "Kernel and machine", allow_negative_numbers = true)]
     pub(crate) seeds: Option<u64>,
     /// How much slower it may be than without a limit [default: 5%, unless --fail-if says more] [example: 5%]
     #[arg(long, value_name = "PART", help_heading = "Target", allow_hyphen_values = true)]
     pub(crate) slowdown: Option<String>,
     /// What must not be so at a limit that is enough; changes are from no limit; may be repeated
     /// [example: 'refaults > 1000']
-    #[arg(long, value_name = "LIMIT", help_heading = "Target")]
+    #[arg(long, value_name = "LIMIT", help_heading = "Target", allow_hyphen_values = true)]
     pub(crate) fail_if: Vec<String>,
     /// How far memory.max is above memory.high [default: 10%] [example: 20%]
     #[arg(long, value_name = "PART", help_heading = "Target", allow_hyphen_values = true)]
     pub(crate) headroom: Option<String>,
     /// Run these limits and no others [default: those that the curve needs] [example: 64M..1G]
-    #[arg(long, value_name = "SIZES", help_heading = "Curve")]
+    #[arg(long, value_name = "SIZES", help_heading = "Curve", allow_hyphen_values = true)]
     pub(crate) limits: Option<String>,
     /// Run so many limits at most [default: 32] [example: 48]
-    #[arg(long, value_name = "N", help_heading = "Curve")]
+    #[arg(long, value_name = "N", help_heading = "Curve", allow_negative_numbers = true)]
     pub(crate) points: Option<usize>,
     /// How near the limits are between which the knee and the target lie [default: 5%] [example: 2%]
     #[arg(long, value_name = "PART", help_heading = "Curve", allow_hyphen_values = true)]
@@ -70,7 +75,7 @@ pub(crate) struct SizeArgs {
     #[command(flatten)]
     pub(crate) reading: ReadingArgs,
     /// Time between two samples of counters [default: 100ms] [example: 10ms]
-    #[arg(long, value_name = "TIME", help_heading = "Output")]
+    #[arg(long, value_name = "TIME", help_heading = "Output", allow_hyphen_values = true)]
     pub(crate) interval: Option<String>,
     /// Form of the result on standard output [example: json]
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]

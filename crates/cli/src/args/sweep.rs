@@ -31,10 +31,10 @@ pub(crate) struct SweepArgs {
     #[arg(long = "param", value_name = "NAME=VALUES", help_heading = "Run", allow_hyphen_values = true)]
     params: Vec<String>,
     /// Seeds [default: 1] [example: 1..5]
-    #[arg(long = "seed", value_name = "VALUES", help_heading = "Run")]
+    #[arg(long = "seed", value_name = "VALUES", help_heading = "Run", allow_hyphen_values = true)]
     seed: Vec<String>,
     /// Runs of each combination, with this many seeds [default: 1] [example: 5]
-    #[arg(long, value_name = "N", help_heading = "Run")]
+    #[arg(long, value_name = "N", help_heading = "Run", allow_negative_numbers = true)]
     pub(crate) seeds: Option<u64>,
     /// Time between two samples of all counters, from 1ms to 3600s [default: 100ms simulated, 1s of real kernels]
     /// [example: 20ms]
@@ -54,10 +54,10 @@ pub(crate) struct SweepArgs {
     #[arg(long, help_heading = "Run")]
     pub(crate) dry_run: bool,
     /// Kernels, with features added (+) or taken away (-) [default: linux-6.12] [example: linux-6.1,linux-6.12]
-    #[arg(long = "kernel", value_name = "VALUES", help_heading = "Machine")]
+    #[arg(long = "kernel", value_name = "VALUES", help_heading = "Machine", allow_hyphen_values = true)]
     kernels: Vec<String>,
     /// Machines [default: the workload's own] [example: vm-2cpu]
-    #[arg(long = "machine", value_name = "VALUES", help_heading = "Machine")]
+    #[arg(long = "machine", value_name = "VALUES", help_heading = "Machine", allow_hyphen_values = true)]
     machines: Vec<String>,
     /// Memory of the machine [default: the workload's own] [example: 256M..2G]
     #[arg(long = "mem", value_name = "VALUES", help_heading = "Machine", allow_hyphen_values = true)]
@@ -70,10 +70,22 @@ pub(crate) struct SweepArgs {
     #[arg(long = "set", value_name = "SYSCTL=VALUES", help_heading = "Machine", allow_hyphen_values = true)]
     sysctls: Vec<String>,
     /// Of a trace: policies, by name and parameters (`list policies`) [example: lru,s3fifo:small=0.2]
-    #[arg(long = "policy", value_name = "VALUES", requires = "capacities", help_heading = "Trace")]
+    #[arg(
+        long = "policy",
+        value_name = "VALUES",
+        requires = "capacities",
+        help_heading = "Trace",
+        allow_hyphen_values = true
+    )]
     policies: Vec<String>,
     /// Of a trace: objects that fit into the cache, k is 1000 [example: 1k,10k]
-    #[arg(long = "capacity", value_name = "VALUES", requires = "policies", help_heading = "Trace")]
+    #[arg(
+        long = "capacity",
+        value_name = "VALUES",
+        requires = "policies",
+        help_heading = "Trace",
+        allow_hyphen_values = true
+    )]
     capacities: Vec<String>,
     #[command(flatten)]
     pub(crate) reading: ReadingArgs,

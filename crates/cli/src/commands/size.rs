@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use lab::page::{check_writable, write};
-use lab::size::{SizeError, SizeRequest};
-use lab::{LabError, check_new_folder};
+use lab::check_new_folder;
+use lab::page::{check_figure, check_writable, write};
+use lab::size::SizeRequest;
 
 use super::plot::told;
 use super::replay::check_stdin;
@@ -15,8 +15,8 @@ use crate::progress::SizeBar;
 pub(crate) fn size(args: &SizeArgs, printer: &Printer) -> Result<(), Failure> {
     let plan = request(args).plan()?;
     check_stdin(&args.trace)?;
-    if let Some(plot) = args.plot.as_ref().filter(|plot| plot.exists()) {
-        return Err(LabError::from(SizeError::PlotExists(plot.clone())).into());
+    if let Some(plot) = &args.plot {
+        check_figure(plot)?;
     }
     if let Some(output) = &args.output {
         check_writable(output)?;
@@ -47,15 +47,10 @@ pub(crate) fn size(args: &SizeArgs, printer: &Printer) -> Result<(), Failure> {
 
 fn draw(sized: &report::Sized, plot: &Path, printer: &Printer) -> Result<(), Failure> {
     match report::size_svg(sized) {
-        Some(svg) => std::fs::write(plot, svg).map_err(|source| {
-            let what = format!("`{}`", plot.display());
-            LabError::Unwritable { what, source }.into()
-        }),
-        None => {
-            printer.note("no figure: fewer than two limits were run");
-            Ok(())
-        }
+        Some(svg) => told(printer, plot, write(plot, &svg)?),
+        None => printer.note("no figure: fewer than two limits were run"),
     }
+    Ok(())
 }
 
 fn request(args: &SizeArgs) -> SizeRequest {

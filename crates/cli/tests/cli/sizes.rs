@@ -96,8 +96,8 @@ fn a_size_reads_from_what_to_set_to_what_it_rests_on() {
         trace does not show; a group that uses all of it is killed
       memory.low is the knee of the curve: of what is below it, each MiB is worth
         more hits than one on average
-      all three set at once were run, too: that keeps the target (0 % slower, 61.4
-        % hits)
+      all three set at once were run, too: that keeps the target (0 % slower,
+        61.4 % hits)
 
       limit  hits, %  refaults        in  read,  written,  run, s  slower,
                          per s  reclaim,    MiB       MiB                %

@@ -108,16 +108,16 @@ fn what_is_wrong_is_said_and_nothing_is_overwritten() {
     $ import strace missing.log -o new
     error: cannot read `missing.log`
       caused by: No such file or directory (os error 2)
-    hint: check the path; `pagetide run WORKLOAD --dry-run > FILE.toml` writes a scenario
+    hint: check the path and the permissions of the file and its folders
     exit 1
 
     $ import strace empty.log -o new
-    error: `empty.log`, no operation on a file or on memory is in this strace log: 0 calls and 0 lines that are none, of 0
+    error: `empty.log`, read as a log of strace: no operation on a file or on memory is in it; of 0 lines 0 are calls, and 0 are not
     hint: write it with `strace -f -tt -T -y -o LOG COMMAND`
     exit 1
 
     $ import strace text.txt -o new
-    error: `text.txt`, no operation on a file or on memory is in this strace log: 0 calls and 2 lines that are none, of 2
+    error: `text.txt`, read as a log of strace: no operation on a file or on memory is in it; of 2 lines 0 are calls, and 2 are not
     hint: write it with `strace -f -tt -T -y -o LOG COMMAND`
     exit 1
 
@@ -153,7 +153,7 @@ fn what_is_wrong_is_said_and_nothing_is_overwritten() {
     $ trace info missing
     error: cannot read `missing`
       caused by: No such file or directory (os error 2)
-    hint: check the path; `pagetide run WORKLOAD --dry-run > FILE.toml` writes a scenario
+    hint: check the path and the permissions of the file and its folders
     exit 1
 
     $ trace info empty.log

@@ -209,8 +209,8 @@ fn what_cannot_be_traced_is_refused_and_nothing_is_overwritten() {
     exit 1
 
     $ trace run -o no-folder/new
-    error: cannot write `no-folder/new`
-      caused by: entity not found
+    error: cannot write `no-folder/new`: there is no folder `no-folder`
+    hint: make the folder first, or name another one
     exit 1
 
     $ trace run --format ftrace

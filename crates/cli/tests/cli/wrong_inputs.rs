@@ -164,7 +164,7 @@ fn values_that_make_no_sense_say_what_would() {
     exit 1
 
     $ compare hot-and-stream --seeds 0
-    error: a comparison takes 1 to 10000 seeds, not 0
+    error: `--seeds` takes 1 to 10000, not 0
     exit 1
 
     $ replay trace.csv --policy lru --capacity 0
@@ -314,6 +314,98 @@ fn traces_that_are_cut_or_binary_or_missing_are_refused() {
     ");
 }
 
+/// A trace that is missing was told how to write a scenario, figures of a size went into files of any name, a folder
+/// that is not there was an "entity not found" when all had run, and requests of no bytes were a panic.
+#[test]
+fn what_is_no_trace_and_no_place_for_a_figure_is_told_as_such() {
+    let scene = Scene::new();
+    scene.file("nothing.csv", "time,op,lbn,size\n0,r,5,0\n").file("one.csv", "time,op,lbn,size\n0,r,5,512\n");
+    scene.file("log", "42 exit_group(0) = ?\n");
+    let commands = [
+        "trace info none.trace",
+        "trace info .",
+        "import fio none.log -o new.trace",
+        "import strace log -o new.trace",
+        "size nothing.csv",
+        "size one.csv --plot curve.png",
+        "size one.csv --plot none/curve.svg",
+        "size one.csv -o none/size.html",
+        "size one.csv --seeds 0",
+        "compare hot-and-stream --plot none/story.svg",
+        "trace hot-and-stream -o none/run.trace",
+        "run hot-and-stream --lru-gen on",
+        "replay one.csv --policy lru --capacity -1",
+    ];
+    insta::assert_snapshot!(refused(&scene, &commands), @"
+    $ trace info none.trace
+    error: cannot read `none.trace`
+      caused by: No such file or directory (os error 2)
+    hint: check the path and the permissions of the file and its folders
+    exit 1
+
+    $ trace info .
+    error: cannot read `.`
+      caused by: Is a directory (os error 21)
+    hint: name the file of the trace; this is a folder
+    exit 1
+
+    $ import fio none.log -o new.trace
+    error: cannot read `none.log`
+      caused by: No such file or directory (os error 2)
+    hint: check the path and the permissions of the file and its folders
+    exit 1
+
+    $ import strace log -o new.trace
+    error: `log`, read as a log of strace: no operation on a file or on memory is in it; of 1 lines 0 are calls, and 1 are not
+    hint: write it with `strace -f -tt -T -y -o LOG COMMAND`
+    exit 1
+
+    $ size nothing.csv
+    error: `nothing.csv` asks for no page: all of its requests are of 0 bytes
+    hint: check the trace's column of sizes
+    exit 1
+
+    $ size one.csv --plot curve.png
+    error: `curve.png` is not named as what it would be: figures are written as SVG
+    hint: name it `curve.svg`
+    exit 1
+
+    $ size one.csv --plot none/curve.svg
+    error: cannot write `none/curve.svg`: there is no folder `none`
+    hint: make the folder first, or name another one
+    exit 1
+
+    $ size one.csv -o none/size.html
+    error: cannot write `none/size.html`: there is no folder `none`
+    hint: make the folder first, or name another one
+    exit 1
+
+    $ size one.csv --seeds 0
+    error: `--seeds` takes 1 to 1000, not 0
+    exit 1
+
+    $ compare hot-and-stream --plot none/story.svg
+    error: cannot write `none/story.svg`: there is no folder `none`
+    hint: make the folder first, or name another one
+    exit 1
+
+    $ trace hot-and-stream -o none/run.trace
+    error: cannot write `none/run.trace`: there is no folder `none`
+    hint: make the folder first, or name another one
+    exit 1
+
+    $ run hot-and-stream --lru-gen on
+    error: `--lru-gen` is for virtual machines, and this runs on `sim`
+    hint: a simulated kernel has it as a feature: `--kernel linux-6.12+lru-gen`
+    exit 1
+
+    $ replay one.csv --policy lru --capacity -1
+    error: `-1` is not a number of objects or requests
+    hint: write a whole number, such as `5000`, `10k` (10000) or `2M`
+    exit 1
+    ");
+}
+
 #[test]
 fn folders_that_exist_or_cannot_be_written_are_told_before_anything_runs() {
     let scene = Scene::new();
@@ -411,7 +503,7 @@ fn what_is_said_of_a_virtual_machine_needs_one_and_makes_sense() {
 
     $ compare hot-and-stream --lru-gen on
     error: `--lru-gen` is for virtual machines, and this runs on `sim`
-    hint: add `--on vm:VERSION`, such as `--on vm:6.12`, or leave it out
+    hint: a simulated kernel has it as a feature: `--kernel linux-6.12+lru-gen`
     exit 1
 
     $ run hot-and-stream --on vm:6.12 --vm-cpus 0

@@ -84,7 +84,7 @@ fn what_is_no_ablation_is_refused() {
     unknown kernel `linux-5.44`; did you mean `linux-5.4`?
     ");
     let seeds = |seeds| ablation(None, "root-aging", seeds).unwrap_err().to_string();
-    assert_eq!(seeds(0), "a comparison takes 1 to 10000 seeds, not 0");
+    assert_eq!(seeds(0), "`--seeds` takes 1 to 10000, not 0");
     assert_eq!(seeds(501), "2 kernels with 501 seeds make 1002 runs; an ablation takes 1000 at most");
     let real = Request { backend: Some("vm:6.12".to_owned()), ..request(None) };
     let error = plan(&real, &["root-aging".to_owned()], 1).unwrap_err();

@@ -54,6 +54,9 @@ pub enum SizeError {
         /// Whether a sample is why.
         sampled: bool,
     },
+    /// A trace of requests that are all of no bytes.
+    #[error("`{}` asks for no page: all of its requests are of 0 bytes", .0.display())]
+    NoPages(PathBuf),
     /// A sample that holds nothing.
     #[error("the sample has none of the trace's requests")]
     EmptySample,
@@ -87,9 +90,6 @@ pub enum SizeError {
         /// The trace.
         path: PathBuf,
     },
-    /// A plot that cannot be written.
-    #[error("`{}` exists already", .0.display())]
-    PlotExists(PathBuf),
 }
 
 impl SizeError {
@@ -114,6 +114,7 @@ impl SizeError {
             Self::TraceTooSmall { .. } => {
                 "capture more of the program, or give limits by `--limits`".to_owned()
             }
+            Self::NoPages(_) => "check the trace's column of sizes".to_owned(),
             Self::EmptySample => "take a larger part with `--sample`, or leave it out".to_owned(),
             Self::Mem { .. } => {
                 "leave `--mem` out, or give more: the group is to be limited, not the machine".to_owned()
@@ -123,7 +124,6 @@ impl SizeError {
             Self::Verify(_) => "write `--verify vm:6.12` or `--verify host`".to_owned(),
             Self::VerifyStdin => "put the trace into a file first".to_owned(),
             Self::NotOfPrograms { .. } => "leave it out".to_owned(),
-            Self::PlotExists(_) => "name a new file, or remove this one first".to_owned(),
         })
     }
 }

@@ -14,7 +14,11 @@ pub(super) fn holds(field: &Field<'_>) -> Vec<String> {
         Subject::Program { info, .. } => vec![
             format!("`{}`", info.command),
             format!("{}, {}", counted(info.processes, "process", "es"), counted(info.tasks, "task", "s")),
-            format!("{} reads, {} writes", info.reads.calls, info.writes.calls),
+            format!(
+                "{}, {}",
+                counted(info.reads.calls, "read", "s"),
+                counted(info.writes.calls, "write", "s")
+            ),
             format!("{} MiB of different file pages", mib(info.footprint.file_pages * PAGE_SIZE)),
             format!("{} MiB of anonymous memory at most", mib(info.memory.anonymous_bytes_most)),
             format!("{:.1} s", info.seconds),
@@ -23,11 +27,11 @@ pub(super) fn holds(field: &Field<'_>) -> Vec<String> {
             let whole = field.subject.held().map_or_else(Whole::default, |held| held.whole);
             let mut holds = vec![
                 format!(
-                    "{} requests, {:.0} % of them writes",
-                    whole.requests,
+                    "{}, {:.0} % of them writes",
+                    counted(whole.requests, "request", "s"),
                     percent(whole.writes, whole.requests)
                 ),
-                format!("{} pages asked for", whole.accesses),
+                format!("{} asked for", counted(whole.accesses, "page", "s")),
                 format!("{} MiB of different ones", mib(whole.footprint_pages * PAGE_SIZE)),
             ];
             if whole.span_ns > 0 {

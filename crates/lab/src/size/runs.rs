@@ -117,6 +117,9 @@ impl<'a> Field<'a> {
         subject: Subject,
         out: Option<&Path>,
     ) -> Result<Self, LabError> {
+        if subject.held().is_some_and(|held| held.whole.footprint_pages == 0) {
+            return Err(SizeError::NoPages(plan.trace.clone()).into());
+        }
         let mem = memory(plan, subject.footprint())?;
         let out = out.map(Path::to_owned);
         Ok(Self { plan, control, subject, mem, out, finished: AtomicUsize::new(0) })

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from . import _native
 from ._native import Ablation
 from ._progress import ProgressLike, warn, watcher
-from ._scenario import ScenarioLike, Size, Value, asked
+from ._scenario import ScenarioLike, Size, Value, asked, listed
 
 
 def ablate(
     scenario: ScenarioLike,
-    features: Sequence[str],
+    features: str | Sequence[str],
     *,
     kernel: str | None = None,
     seeds: int = 1,
@@ -47,5 +47,5 @@ def ablate(
     given = {name: value for name, value in locals().items() if name not in ("scenario", "features")}
     folder = None if out is None else os.fspath(out)
     return _native.ablate_features(
-        asked(scenario, given), list(features), seeds, jobs, folder, resume, warn, watcher(progress)
+        asked(scenario, given), listed(features), seeds, jobs, folder, resume, warn, watcher(progress)
     )

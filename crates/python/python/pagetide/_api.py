@@ -11,7 +11,7 @@ from . import _native
 from ._errors import InputError, UsageError
 from ._native import Comparison, Recording
 from ._progress import ProgressLike, warn, watcher
-from ._scenario import ScenarioLike, Size, Value, VirtualMachine, asked
+from ._scenario import ScenarioLike, Size, Value, VirtualMachine, asked, listed
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -85,8 +85,8 @@ def run(
 
 def compare(
     *subjects: ScenarioLike,
-    kernels: Sequence[str] = (),
-    backends: Sequence[str] = (),
+    kernels: str | Sequence[str] = (),
+    backends: str | Sequence[str] = (),
     seeds: int = 1,
     machine: str | None = None,
     mem: Size | None = None,
@@ -128,8 +128,8 @@ def compare(
         raise UsageError("name one workload or scenario, or folders with recordings")
     return _native.compare_kernels(
         asked(subjects[0], given),
-        list(kernels),
-        list(backends),
+        listed(kernels),
+        listed(backends),
         seeds,
         jobs,
         _path(out),

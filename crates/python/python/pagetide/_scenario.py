@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import operator
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Union
 
@@ -79,6 +80,7 @@ def asked(scenario: ScenarioLike, given: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(vm, Mapping):
         vm = _of_mapping(VirtualMachine, vm)
     vm = vm or VirtualMachine()
+    _check(options)
     return {
         **options,
         "subject": subject,
@@ -90,6 +92,28 @@ def asked(scenario: ScenarioLike, given: Mapping[str, Any]) -> dict[str, Any]:
         "vm_lru_gen": vm.lru_gen,
         "vm_xfs_log": vm.xfs_log,
     }
+
+
+def _check(options: Mapping[str, Any]) -> None:
+    """Refuses values of another type in words of whoever gave them."""
+    for name in ("kernel", "machine", "swap", "interval", "backend"):
+        value = options[name]
+        if value is not None and not isinstance(value, str):
+            raise TypeError(f"`{name}` is a text, not {value!r}")
+    seed = options["seed"]
+    if seed is None:
+        return
+    try:
+        seed = operator.index(seed)
+    except TypeError:
+        raise TypeError(f"`seed` is a whole number, not {seed!r}") from None
+    if not 0 <= seed < 2**64:
+        raise UsageError(f"`seed` is a whole number from 0 to 2^64 - 1, not {seed}")
+
+
+def listed(names: str | Sequence[str]) -> list[str]:
+    """Several names; a text is one of them, or has commas between them, as on the command line."""
+    return [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
 
 
 def text_of(value: Value) -> str:

@@ -4,7 +4,7 @@ use super::settings::{Setting, settings};
 use super::{Advice, Sized, SizedPoint, Spread};
 use crate::number::plain;
 use crate::table::{Align, Table};
-use crate::wrap::paragraph;
+use crate::wrap::{command, paragraph};
 
 /// For a terminal of this width.
 pub fn size_text(sized: &Sized, width: usize) -> String {
@@ -40,7 +40,7 @@ pub fn size_text(sized: &Sized, width: usize) -> String {
     for note in rests_on(sized) {
         text += &paragraph(&format!("  - {note}"), width, 4);
     }
-    text + &format!("\nmade by\n  {}\n", sized.command)
+    text + &format!("\nmade by\n{}", command(&sized.command, width, 2))
 }
 
 /// As Markdown.
@@ -87,7 +87,8 @@ pub(super) fn title(sized: &Sized) -> String {
         [first, .., last] => format!("seeds {first} to {last}"),
         [] => "no seed".to_owned(),
     };
-    format!("{} on {} ({}{part}, {seeds}), {} runs", sized.trace, sized.kernel, sized.machine, sized.runs)
+    let runs = if sized.runs == 1 { "run" } else { "runs" };
+    format!("{} on {} ({}{part}, {seeds}), {} {runs}", sized.trace, sized.kernel, sized.machine, sized.runs)
 }
 
 /// What to set, and sentences that define and found it.

@@ -79,7 +79,7 @@ pub enum ImportError {
         problem: String,
     },
     /// There is nothing in it that touches a file or memory.
-    #[error("no operation on a file or on memory is in this {} log: {found}", format.name())]
+    #[error("read as a log of {}: no operation on a file or on memory is in it; {found}", format.name())]
     Nothing {
         /// How it was read.
         format: ImportFormat,

@@ -213,6 +213,9 @@ impl ScenarioProblem {
             Self::Model { hint, .. } => hint.clone(),
             Self::MissingKey(key) => Some(format!("add a line `{key} = ...` at the top of the file")),
             Self::SysctlTwice { .. } => Some("leave one of them out".to_owned()),
+            Self::NoGuest { what: "--lru-gen", backend } if backend == "sim" => {
+                Some("a simulated kernel has it as a feature: `--kernel linux-6.12+lru-gen`".to_owned())
+            }
             Self::NoGuest { .. } => {
                 Some("add `--on vm:VERSION`, such as `--on vm:6.12`, or leave it out".to_owned())
             }

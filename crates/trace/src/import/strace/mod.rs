@@ -233,7 +233,7 @@ impl Reader {
     fn finish(mut self, lines: u64) -> Result<Trace, ImportError> {
         if self.calls == 0 || self.strange > self.calls {
             let (calls, strange) = (self.calls, self.strange);
-            let found = format!("{calls} calls and {strange} lines that are none, of {lines}");
+            let found = format!("of {lines} lines {calls} are calls, and {strange} are not");
             return Err(ImportError::Nothing { format: ImportFormat::Strace, found });
         }
         for (tid, kept) in std::mem::take(&mut self.early) {
