@@ -52,6 +52,7 @@ pub mod cgroup {
     #[cfg(test)]
     mod charge_scenes;
     mod check;
+    pub mod cost;
     mod counters;
     mod heirs;
     mod order;

@@ -110,17 +110,14 @@ impl<T: Trace> Memory<T> {
     }
 
     /// Takes a cgroup without tasks and children offline. Its pages and objects stay its own until they go, or become
-    /// its parent's ([`RemovedGroup`]).
+    /// its parent's ([`RemovedGroup`]). What its parent paid for it goes back where it has none.
     pub fn memcg_remove(&mut self, memcg: MemcgId) {
         self.core.cgroups.remove(memcg);
         self.reclaim.offline_in_memcg_lrus(memcg);
         let rules = self.core.rules();
         // Slabs that belong to a cgroup stay with it.
         let stays = rules.removed_group == RemovedGroup::Keeps || rules.object_charge == ObjectCharge::BySlab;
-        if stays {
-            return;
-        }
-        if let Some(heir) = self.core.cgroups[memcg].parent {
+        if !stays && let Some(heir) = self.core.cgroups[memcg].parent {
             self.lru.hand_over(&mut self.core, memcg, heir);
             self.core.cgroups.hand_over(memcg, heir);
             self.core.alloc.frames.hand_over(memcg.0, heir.0);
@@ -128,6 +125,7 @@ impl<T: Trace> Memory<T> {
             self.fs.vfs.hand_over(memcg, heir);
             self.reclaim.hand_over(memcg, heir);
         }
+        self.core.cgroups.release_cost(memcg);
     }
 
     /// Sets a sysctl as root does at run time: [`crate::alloc::page_alloc::PageAllocator::set_sysctl`]. Pages move

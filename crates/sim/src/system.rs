@@ -355,7 +355,8 @@ impl<R: Trace> System for SimSystem<R> {
     }
 
     async fn cgroup_create(&self, path: &str) -> Result<(), SystemError> {
-        let memcg = self.kernel.cgroup_create(path).map_err(failed("mkdir cgroup", path))?;
+        let memcg = self.kernel.cgroup_create(&self.process, path).await;
+        let memcg = memcg.map_err(failed("mkdir cgroup", path))?;
         if let Some(log) = self.kernel.machine().event_log() {
             log.name_cgroup(memcg, path);
         }

@@ -22,6 +22,7 @@ use crate::alloc::report::OomControl;
 use crate::errno::Errno;
 use crate::handle::Kernel;
 use crate::machine::{GroupId, Machine, Pressure, Stalled};
+use crate::tasks::process::Process;
 
 /// Rounds of reclaim without success after which a lowered limit turns to other means
 /// (`MAX_RECLAIM_RETRIES`).
@@ -53,12 +54,46 @@ fn pressure_text(pressure: Pressure) -> String {
 }
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// Creates a cgroup; its parent must exist.
+    /// Creates a cgroup for `process`; its parent must exist, and pays for it ([`mm::cgroup::cost`]).
     ///
     /// # Errors
     /// `NotSup` where the version has none; `NoEnt`; `Exist`; `Inval` for an empty name; `NoSpc` after 65535
-    /// cgroups.
-    pub fn cgroup_create(&self, path: &str) -> Result<MemcgId, Errno> {
+    /// cgroups; `NoMem` where the parent is at its limit; `Killed`.
+    pub async fn cgroup_create(&self, process: &Process, path: &str) -> Result<MemcgId, Errno> {
+        let (parent, _) = self.place_of_group(path)?;
+        let paid = self.pay_for_group(process, parent).await?;
+        // Another task may have made it meanwhile.
+        let (parent, name) = self.place_of_group(path).inspect_err(|_| {
+            self.mem(|mem| mem.core.cgroups.give_back_cost(parent, paid));
+        })?;
+        let memcg = self.mem(|mem| {
+            let memcg = mem.memcg_create(parent, name);
+            mem.core.cgroups.note_cost(memcg, paid);
+            memcg
+        });
+        self.machine().add_group(group_of(memcg), group_of(parent));
+        Ok(memcg)
+    }
+
+    /// Charges `payer` for a cgroup below it; returns the bytes.
+    async fn pay_for_group(&self, process: &Process, payer: MemcgId) -> Result<u32, Errno> {
+        let mut paid = 0;
+        for bytes in self.mem(|mem| mem.core.cgroups.cost_of_group(payer)) {
+            loop {
+                let cpu = self.machine().current_cpu();
+                let Err(pages) = self.mem(|mem| mem.core.cgroups.pay_for_group(cpu, payer, bytes)) else {
+                    break;
+                };
+                let charged = self.charge_objects_to(payer, process, pages, Gfp::KERNEL).await;
+                charged.inspect_err(|_| self.mem(|mem| mem.core.cgroups.give_back_cost(payer, paid)))?;
+            }
+            paid += bytes;
+        }
+        Ok(paid)
+    }
+
+    /// Where a new cgroup belongs, and its name there.
+    fn place_of_group<'path>(&self, path: &'path str) -> Result<(MemcgId, &'path str), Errno> {
         self.check_cgroups()?;
         let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
         if name.is_empty() {
@@ -71,9 +106,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if self.mem(|mem| mem.core.cgroups.is_full()) {
             return Err(Errno::NoSpc);
         }
-        let memcg = self.mem(|mem| mem.memcg_create(parent, name));
-        self.machine().add_group(group_of(memcg), group_of(parent));
-        Ok(memcg)
+        Ok((parent, name))
     }
 
     fn check_cgroups(&self) -> Result<(), Errno> {

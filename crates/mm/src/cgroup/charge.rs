@@ -231,6 +231,15 @@ impl Memcgs {
         self.uncharge_kernel_pages(memcg, u64::from(whole));
     }
 
+    /// What a CPU holds for objects beyond a page becomes its stock of pages.
+    pub(super) fn restock_whole_pages(&mut self, cpu: CpuId, memcg: MemcgId) {
+        let held = self.held_objects(cpu, memcg);
+        let whole = held.amount / (PAGE_SIZE as u32);
+        held.amount %= PAGE_SIZE as u32;
+        self.sub_stat(memcg, NodeId(0), MemcgStat::KernelBytes, u64::from(whole) * PAGE_SIZE);
+        self.refill_stock(cpu, memcg, whole);
+    }
+
     /// Counts whole pages of kernel memory (stacks, page tables) that were charged.
     pub fn count_kernel_pages(&mut self, memcg: MemcgId, pages: u64) {
         self.add_stat(memcg, NodeId(0), MemcgStat::KernelBytes, pages * PAGE_SIZE);

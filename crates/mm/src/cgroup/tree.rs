@@ -131,6 +131,8 @@ pub struct Memcg {
     pub events: MemcgEvents,
     /// Bytes of charged pages that no kernel object uses at present (`nr_charged_bytes`).
     pub(super) object_rest: u32,
+    /// Bytes that the cgroup above was charged for it, and has not got back ([`crate::cgroup::cost`]).
+    pub(super) cost: u32,
     /// Effective protection as last computed on a reclaim walk, in pages.
     pub effective_low: u64,
     /// Effective hard protection as last computed on a reclaim walk, in pages.
@@ -179,6 +181,8 @@ pub struct Memcgs {
     pub(super) stocks: Vec<CpuStock>,
     pub(super) nodes: usize,
     pub(super) charge_batch: u32,
+    /// What a new cgroup costs the one above it.
+    pub(super) group_cost: [u32; 2],
     pub(super) freshness: StatFreshness,
     /// Updates since the last flush of the whole tree.
     pub(super) pending: u64,
@@ -200,6 +204,7 @@ impl Memcgs {
             stocks: vec![CpuStock::new(version.rules.charge_stock); cpus],
             nodes,
             charge_batch: version.tuning.charge_batch,
+            group_cost: version.tuning.group_cost.parts(u32::try_from(cpus).expect("CPUs are few")),
             freshness: version.rules.stat_freshness,
             pending: 0,
             sibling_shares: version.rules.sibling_shares,
@@ -222,6 +227,7 @@ impl Memcgs {
             zswap: ZswapCounter::default(),
             events: MemcgEvents::default(),
             object_rest: 0,
+            cost: 0,
             effective_low: 0,
             effective_min: 0,
             below: Protected::default(),

@@ -11,7 +11,7 @@ use units::{Bytes, Nanos};
 
 use crate::version::geometry::{
     CpuPartialUnit, FILE_CACHES_5X, FILE_CACHES_57, FILE_CACHES_61, FILE_CACHES_72, FILE_CACHES_510,
-    FILE_CACHES_612, FileCaches,
+    FILE_CACHES_612, FileCaches, GroupCost,
 };
 use crate::version::rules::*;
 
@@ -24,6 +24,8 @@ pub struct Tuning {
     pub charge_batch: u32,
     /// Rounds of limit reclaim before a charge gives up: 5, since 5.9 16.
     pub charge_retries: u8,
+    /// What the cgroup above a new one is charged for it.
+    pub group_cost: GroupCost,
     /// Size of a page cache tree node in bytes (`radix_tree_node`).
     pub tree_node_size: u16,
     /// Largest part of a slab that may be left over, as 1 / n: a quarter, since 6.8 a half.
@@ -71,6 +73,7 @@ const TUNING_5X: Tuning = Tuning {
     lru_batch: 15,
     charge_batch: 32,
     charge_retries: 5,
+    group_cost: GroupCost::NONE,
     tree_node_size: 576,
     slab_waste: 4,
     cpu_partial: CpuPartialUnit::FreeObjects,
@@ -85,6 +88,7 @@ const TUNING_5X: Tuning = Tuning {
 const TUNING_61: Tuning = Tuning {
     charge_batch: 64,
     charge_retries: 16,
+    group_cost: GroupCost::LINUX_6_1,
     tree_node_size: 584,
     cpu_partial: CpuPartialUnit::Slabs,
     file_caches: FILE_CACHES_61,
@@ -356,6 +360,7 @@ const RULES_72: Rules = RULES_612.edited(&[
 
 const TUNING_612: Tuning = Tuning {
     lru_batch: 31,
+    group_cost: GroupCost::LINUX_6_12,
     slab_waste: 2,
     file_caches: FILE_CACHES_612,
     xfs_push_pause: Nanos::ZERO,
@@ -363,7 +368,8 @@ const TUNING_612: Tuning = Tuning {
 };
 
 /// Batches and charges are as in 6.12 (MECHANISMS-510-72 2.7, 4.1).
-const TUNING_72: Tuning = Tuning { file_caches: FILE_CACHES_72, ..TUNING_612 };
+const TUNING_72: Tuning =
+    Tuning { group_cost: GroupCost::LINUX_7_2, file_caches: FILE_CACHES_72, ..TUNING_612 };
 
 const TUNING_2632: Tuning =
     Tuning { lru_batch: 14, pcp_share_max: 128, cpu_partial: CpuPartialUnit::None, ..TUNING_5X };
@@ -373,6 +379,7 @@ const TUNING_57: Tuning =
 
 const TUNING_510: Tuning = Tuning {
     charge_retries: 16,
+    group_cost: GroupCost::LINUX_5_10,
     tree_node_size: 584,
     file_caches: FILE_CACHES_510,
     object_cgroup_overhead: 8,

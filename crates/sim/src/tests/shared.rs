@@ -25,7 +25,7 @@ async fn written(kernel: &TestKernel, process: &Process, name: &str, size: u64) 
 
 /// A process of its own in a new cgroup with a limit.
 async fn limited(kernel: &TestKernel, limit: u64) -> (MemcgId, Process) {
-    let memcg = kernel.cgroup_create("app").expect("a new cgroup");
+    let memcg = kernel.mem(|mem| mem.memcg_create(MemcgId::ROOT, "app"));
     kernel.cgroup_write("app", "memory.max", &limit.to_string()).await.expect("a limit");
     (memcg, kernel.process_start("writer", memcg).await.expect("memory for a process"))
 }

@@ -401,9 +401,10 @@ fn turmoil(kernel: &'static str, filesystem: Filesystem, seed: u64, check_every:
     let (mut simulation, kernel) = World { filesystem, disk, ..World::new(kernel, 12 * MIB) }.boot();
     let sim = simulation.machine();
     for group in ["a", "b"] {
-        kernel.cgroup_create(group).expect("a new cgroup");
-        let memcg = kernel.find_memcg(group).expect("just made");
-        kernel.mem(|mem| mem.core.cgroups.set_limit(memcg, mm::cgroup::tree::Limit::Max, 400));
+        kernel.mem(|mem| {
+            let memcg = mem.memcg_create(mm::MemcgId::ROOT, group);
+            mem.core.cgroups.set_limit(memcg, mm::cgroup::tree::Limit::Max, 400);
+        });
     }
     for number in 0..4 {
         let here = kernel.clone();

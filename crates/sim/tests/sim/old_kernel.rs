@@ -67,7 +67,7 @@ fn calls(kernel: &str, answers: &[Rule]) -> [Result<(), Errno>; 4] {
         let process = linux.process_start("program", MemcgId::ROOT).await.expect("memory");
         let mapping = linux.map_anonymous(&process, Bytes(4 * MIB)).expect("addresses");
         told.set([
-            linux.cgroup_create("A").map(drop),
+            linux.cgroup_create(&process, "A").await.map(drop),
             linux.cgroup_read("", "memory.stat").map(drop),
             linux.advise_huge(&process, mapping, HugeAdvice::Huge),
             linux.sysctl_write("thp.enabled", "always"),

@@ -191,8 +191,10 @@ fn has_groups(linux: &Linux) -> bool {
 }
 
 /// A new cgroup. Where there are none, all that would be in it is in the root.
-fn group(linux: &Linux, name: &str) {
-    assert_eq!(linux.cgroup_create(name).is_ok(), has_groups(linux), "{name}");
+async fn group(linux: &Linux, name: &str) {
+    let maker = process(linux, "maker", "").await;
+    assert_eq!(linux.cgroup_create(&maker, name).await.is_ok(), has_groups(linux), "{name}");
+    linux.process_exit(&maker);
 }
 
 async fn limit(linux: &Linux, group: &str, file: &str, value: &str) {
@@ -274,7 +276,7 @@ async fn mapped(linux: Linux) {
 /// Two groups without limits compete for memory.
 async fn page_cache(linux: Linux) {
     for name in ["A", "B"] {
-        group(&linux, name);
+        group(&linux, name).await;
     }
     let first: Play = Box::pin(reader(linux.clone(), "A", 3 * MIB, 16 * MIB, 6));
     let second: Play = Box::pin(reader(linux.clone(), "B", 4 * MIB, 12 * MIB, 4));
@@ -297,7 +299,9 @@ async fn limits(linux: Linux) {
         ("R/x/B", "memory.low", "3M"),
     ];
     for (name, file, value) in groups {
-        let _ = linux.cgroup_create(name);
+        if linux.find_memcg(name).is_none() {
+            group(&linux, name).await;
+        }
         limit(&linux, name, file, value).await;
     }
     let readers = [
@@ -335,7 +339,7 @@ async fn create(linux: Linux, group: &'static str, count: u64) {
 
 /// Many small files beside page cache, in a group with a limit and outside.
 async fn small_files(linux: Linux) {
-    group(&linux, "A");
+    group(&linux, "A").await;
     limit(&linux, "A", "memory.max", "3M").await;
     let tasks: Vec<Play> = vec![
         Box::pin(create(linux.clone(), "A", 1500)),
@@ -361,7 +365,7 @@ async fn writer(linux: Linux, group: &'static str, size: u64, rounds: u64) {
 }
 
 async fn writes(linux: Linux) {
-    group(&linux, "A");
+    group(&linux, "A").await;
     limit(&linux, "A", "memory.max", "4M").await;
     let tasks: Vec<Play> = vec![
         Box::pin(writer(linux.clone(), "", 20 * MIB, 2)),
@@ -393,7 +397,7 @@ async fn swapping(linux: Linux) {
     for (name, file, value) in
         [("P", "memory.max", "5M"), ("P/A", "memory.swap.max", "1M"), ("Q", "memory.high", "12M")]
     {
-        let _ = linux.cgroup_create(name);
+        group(&linux, name).await;
         let _ = linux.cgroup_write(name, file, value).await;
     }
     let toucher = |group: &'static str, mib: u64| -> Play {
