@@ -325,7 +325,7 @@ impl<'a> Search<'a> {
         all.map(|(limit, runs)| point(limit, &self.base, runs, &self.target)).collect()
     }
 
-    /// What was found, and the interruption if there was one.
+    /// What was found, and the interruption if there was one, or why a recording could not be kept.
     fn result(self) -> Result<(Sized, Option<LabError>), LabError> {
         let plan = self.field.plan;
         let curve = self.curve()?;
@@ -335,6 +335,7 @@ impl<'a> Search<'a> {
             between: (place.checked_sub(1).and_then(limit), limit(place + 1)),
         });
         let finished = self.field.finished.load(Ordering::Relaxed);
+        let not_kept = self.field.not_kept.lock().expect("no panic holds it").take();
         let interrupted = self.stopped.then_some(LabError::Interrupted { finished, total: self.planned });
         let sized = Sized {
             trace: plan.name(),
@@ -356,6 +357,6 @@ impl<'a> Search<'a> {
             command: plan.command(),
             runs: finished,
         };
-        Ok((sized, interrupted))
+        Ok((sized, interrupted.or(not_kept)))
     }
 }

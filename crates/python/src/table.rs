@@ -36,6 +36,8 @@ pub(crate) enum Kind {
     Count,
     /// Floats.
     Number,
+    /// Floats, and words such as verdicts, which are in a column `text` of their own.
+    NumberOrText,
 }
 
 impl Table {
@@ -64,10 +66,10 @@ impl Table {
         let names: Vec<String> =
             reader.headers().expect("a text of ours").iter().map(str::to_owned).collect();
         let rows: Vec<csv::StringRecord> = reader.records().map(|row| row.expect("a text of ours")).collect();
-        let column = |(place, name): (usize, &String)| {
+        let column = |name: &String, place: usize, kind: Kind| {
             let cells = rows.iter().map(|row| Some(&row[place]).filter(|cell| !cell.is_empty()));
             let bad = |cell: &str| -> ! { panic!("`{cell}` in column `{name}`") };
-            let (gappy, array): (bool, ArrayRef) = match kind(name) {
+            let (gappy, array): (bool, ArrayRef) = match kind {
                 Kind::Name => {
                     let all = cells.map(Option::unwrap_or_default);
                     (false, Arc::new(StringArray::from_iter_values(all)))
@@ -81,19 +83,33 @@ impl Table {
                     let read = |cell: &str| cell.parse::<f64>().unwrap_or_else(|_| bad(cell));
                     (true, Arc::new(cells.map(|cell| cell.map(read)).collect::<Float64Array>()))
                 }
+                Kind::NumberOrText => {
+                    let read = |cell: &str| cell.parse::<f64>().ok();
+                    (true, Arc::new(cells.map(|cell| cell.and_then(read)).collect::<Float64Array>()))
+                }
             };
             (Field::new(name, array.data_type().clone(), gappy), array)
         };
-        let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = names.iter().enumerate().map(column).unzip();
+        let words = |place: usize| {
+            let cells = rows.iter().map(|row| Some(&row[place]).filter(|cell| !cell.is_empty()));
+            let words = cells.map(|cell| cell.filter(|cell| cell.parse::<f64>().is_err()));
+            let array: ArrayRef = Arc::new(words.collect::<StringArray>());
+            (Field::new("text", array.data_type().clone(), true), array)
+        };
+        let columns = names.iter().enumerate().flat_map(|(place, name)| match kind(name) {
+            Kind::NumberOrText => vec![column(name, place, Kind::NumberOrText), words(place)],
+            kind => vec![column(name, place, kind)],
+        });
+        let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = columns.unzip();
         let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays);
         Self { batch: batch.expect("a cell for each row") }
     }
 
-    /// The tidy table that the command line writes of runs: a row for each number.
+    /// The tidy table that the command line writes of runs: a row for each number, or verdict.
     pub(crate) fn of_runs(text: &str) -> Self {
         Self::of_csv(text, |name| match name {
             "seed" => Kind::Count,
-            "value" => Kind::Number,
+            "value" => Kind::NumberOrText,
             "index" => Kind::Text,
             _ => Kind::Name,
         })

@@ -52,3 +52,13 @@ def test_how_much_memory_a_trace_needs(trace: Path, command: Command) -> None:
     assert sized.table["limit_bytes"] == [str(size << 20) for size in (4, 8, 16)] + ["max"]
     figure = sized.figure()
     assert figure is not None and "<svg" in figure
+
+
+def test_the_table_of_a_comparison_has_numbers_and_verdicts() -> None:
+    """A verdict in the column of numbers was a panic."""
+    result = pagetide.compare("hot-and-stream", mem="256M", params=PARAMS, seeds=2)
+    rows = [row for row in result.table.to_rows() if row["kind"] == "comparison"]
+    words = {row["text"] for row in rows if row["index"] == "verdict"}
+    assert words <= {"better", "worse", "same", "alike", "no clear change", "higher", "lower"} and words
+    assert all(row["text"] is None or row["value"] is None for row in rows)
+    assert [row["value"] for row in rows if row["index"] == "change"].count(None) == 0

@@ -77,12 +77,12 @@ impl RecordingWriter {
     /// # Errors
     /// The system refuses; what was written before stays in a folder `NAME.partial`, if that is more than nothing.
     pub fn finish(mut self, recording: &Recording) -> Result<ContentHash, RecordingError> {
+        let worth = self.is_worth_keeping(); // Also where only events are: their writer goes with what follows.
         let events = self.events.take();
         let finished = self.complete(events, recording);
-        let files = self.kept_on_error(finished)?;
+        let files = self.kept_on_error(worth, finished)?;
         let renamed = self.folder.rename_to(&self.target);
-        self.chunks += 1; // All is there, only the name is not to be had.
-        self.kept_on_error(renamed)?;
+        self.kept_on_error(true, renamed)?; // All is there, only the name is not to be had.
         Ok(files.content_hash())
     }
 
@@ -105,12 +105,21 @@ impl RecordingWriter {
     /// Ends the recording after a write that the system refused: what was written before stays in a folder
     /// `NAME.partial`, if that is more than nothing. Returns the error that says so.
     pub fn refused(mut self, error: RecordingError) -> RecordingError {
-        self.kept_on_error::<()>(Err(error)).expect_err("it was one")
+        let worth = self.is_worth_keeping();
+        self.kept_on_error::<()>(worth, Err(error)).expect_err("it was one")
+    }
+
+    /// Whether a chunk of anything was written.
+    fn is_worth_keeping(&self) -> bool {
+        self.chunks > 0 || self.events.as_ref().is_some_and(|events| events.chunks() > 0)
     }
 
     /// A full disk shall not take what was recorded before it was full.
-    fn kept_on_error<T>(&mut self, result: Result<T, RecordingError>) -> Result<T, RecordingError> {
-        let worth = self.chunks > 0 || self.events.as_ref().is_some_and(|events| events.chunks() > 0);
+    fn kept_on_error<T>(
+        &mut self,
+        worth: bool,
+        result: Result<T, RecordingError>,
+    ) -> Result<T, RecordingError> {
         match result {
             Err(error) if worth => {
                 let path = std::mem::take(&mut self.folder.path);

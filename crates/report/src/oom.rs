@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::Group;
 use crate::number::duration;
 use crate::table::clean;
+use crate::wrap::paragraph;
 
 /// `OOM-killed after 3.2 s`; `None` for a run that its workload ended.
 pub(crate) fn oom_killed(recording: &Recording) -> Option<String> {
@@ -95,11 +96,12 @@ pub(crate) fn in_markdown(lines: &str) -> String {
     lines.lines().map(|line| format!("**{line}**\n\n")).collect()
 }
 
-/// What was killed, why reclaim gave up, and the memory then.
-pub(crate) fn oom_section(recording: &Recording) -> String {
+/// What was killed, why reclaim gave up, and the memory then, in lines of at most `width` columns but for those of
+/// the kernel.
+pub(crate) fn oom_section(recording: &Recording, width: usize) -> String {
     let Some(first) = recording.oom_kills.first() else { return String::new() };
     let kill = recording.ended_by().unwrap_or(first);
-    let mut text = format!("{}: {}\n", ended_how(kill), whom(kill));
+    let mut text = paragraph(&format!("{}: {}", ended_how(kill), whom(kill)), width, 2);
     text += if recording.ended_by().is_some() {
         "the workload did not end, so there are no metrics; counters are up to then\n"
     } else {
@@ -110,14 +112,15 @@ pub(crate) fn oom_section(recording: &Recording) -> String {
         let when = if kill.panicked { "before" } else { "after" };
         text += &format!("killed {when} it: {others} more, see `--format json`\n");
     }
-    for (title, lines) in
-        [("why reclaim gave up", &kill.why), ("memory then, as the kernel prints it", &kill.memory)]
-    {
+    for (title, lines, width) in [
+        ("why reclaim gave up", &kill.why, width),
+        ("memory then, as the kernel prints it", &kill.memory, usize::MAX),
+    ] {
         if !lines.is_empty() {
             text += &format!("{title}\n");
         }
         for line in lines {
-            text += &format!(" {}\n", clean(line));
+            text += &paragraph(&format!(" {}", clean(line)), width, 2);
         }
     }
     text
@@ -196,7 +199,8 @@ mod tests {
         insta::assert_snapshot!(run_text(&killed("linux-6.12", 0), 100), @"
         huge-faults on linux-6.12 (sim, seed 0), OOM-killed after 3.214 s, 3.214 s simulated
 
-        OOM-killed after 3.214 s: `faulter0` in cgroup `P/B` with 12214 anonymous pages; a cgroup's limit was reached
+        OOM-killed after 3.214 s: `faulter0` in cgroup `P/B` with 12214 anonymous pages; a cgroup's limit
+          was reached
         the workload did not end, so there are no metrics; counters are up to then
         why reclaim gave up
          5 runs of limit reclaim in a row freed nothing
@@ -206,6 +210,18 @@ mod tests {
          counter (/proc/vmstat)  total
          pgscan_direct             320
         ");
+    }
+
+    /// The last run of reclaim was one line of 240 columns.
+    #[test]
+    fn what_is_said_of_a_kill_stays_within_the_terminal_and_what_the_kernel_says_is_as_it_is() {
+        let mut run = killed("linux-6.12", 0);
+        run.oom_kills[0].why = vec!["the last run, by priority: ".to_owned() + &"12: 0/0, 0; ".repeat(9)];
+        run.oom_kills[0].memory = vec!["Node 0 DMA free:15360kB".repeat(4)];
+        let text = oom_section(&run, 80);
+        let wide: Vec<&str> = text.lines().filter(|line| line.chars().count() > 80).collect();
+        assert_eq!(wide, [format!(" {}", run.oom_kills[0].memory[0])], "{text}");
+        assert!(text.contains("\n   12: 0/0"), "what goes on is further in: {text}");
     }
 
     #[test]
@@ -230,7 +246,8 @@ mod tests {
         insta::assert_snapshot!(run_text(&run, 100), @"
         huge-faults on linux-6.12 (sim, seed 0), 1 OOM kill, 7.402 s simulated
 
-        OOM-killed after 3.214 s: `faulter0` in cgroup `P/B` with 12214 anonymous pages; a cgroup's limit was reached
+        OOM-killed after 3.214 s: `faulter0` in cgroup `P/B` with 12214 anonymous pages; a cgroup's limit
+          was reached
         the workload went on
         why reclaim gave up
          5 runs of limit reclaim in a row freed nothing
@@ -287,7 +304,8 @@ mod tests {
         insta::assert_snapshot!(run_text(&run, 100), @"
         huge-faults on linux-6.12 (sim, seed 0), kernel panic after 3.3 s, 3.214 s simulated
 
-        kernel panic after 3.3 s: `kthreadd` was out of memory, and nobody was left to kill: System is deadlocked on memory
+        kernel panic after 3.3 s: `kthreadd` was out of memory, and nobody was left to kill: System is
+          deadlocked on memory
         the workload did not end, so there are no metrics; counters are up to then
         killed before it: 1 more, see `--format json`
 

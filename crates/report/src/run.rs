@@ -77,7 +77,7 @@ pub fn run_text(recording: &Recording, view: impl Into<View>) -> String {
     let in_full = |section: &dyn Fn() -> String| if view.all { section() } else { String::new() };
     let sections = [
         paragraph(&title(recording), width, 2),
-        oom_section(recording),
+        oom_section(recording, width),
         metrics(recording, &measures.first, width),
         printed_run(recording, width),
         in_full(&|| metrics(recording, &measures.rest, width)),

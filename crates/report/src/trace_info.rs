@@ -15,7 +15,7 @@ const PROGRAMS_NAMED: usize = 6;
 pub fn trace_info_text(info: &TraceInfo, width: usize) -> String {
     let mut text = paragraph(&format!("{} ({})", info.command, info.source), width, 2);
     for sentence in sentences(info) {
-        text += &paragraph(&format!("  {sentence}"), width, 4);
+        text += &paragraph(&format!("  {sentence}"), width, 2);
     }
     text += &format!("\n{}", operations(info).to_text(width));
     for (heading, files) in [("most read", &info.most_read), ("largest", &info.largest)] {
@@ -29,7 +29,7 @@ pub fn trace_info_text(info: &TraceInfo, width: usize) -> String {
     }
     if !info.gaps.is_empty() {
         text += "\nwhat is missing or assumed\n";
-        info.gaps.iter().for_each(|gap| text += &paragraph(&format!("  - {gap}"), width, 4));
+        info.gaps.iter().for_each(|gap| text += &paragraph(&format!("  - {gap}"), width, 2));
     }
     text
 }

@@ -12,6 +12,7 @@ use super::{Format, ReadingArgs};
 The trace runs in a cgroup of a simulated machine: without a limit, at limits over all that it kept there, and then \
 where the curve bends. docs/size.md says how to read the result and how the recommendation is made.
 
+Examples:
   pagetide size app.csv --slowdown 5%
   pagetide size app.csv --sample 1/16 --check-sample
   pagetide size app.csv --fail-if 'refaults > 1000' --plot curve.svg --out runs")]

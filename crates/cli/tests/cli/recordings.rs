@@ -226,6 +226,18 @@ fn a_full_disk_ends_a_run_and_takes_nothing_with_it() {
     assert!(end.contains("hot_pages_cached"), "the result is shown although it is not kept: {end}");
 }
 
+/// `size --out` ended with the first recording that could not be written, and showed nothing of what had run.
+#[test]
+fn a_full_disk_takes_no_size_with_it() {
+    let scene = Scene::new();
+    let requests: Vec<String> = (0..2000).map(|at| format!("{at},r,{},4096\n", at * 37 % 500 * 8)).collect();
+    scene.file("trace.csv", "time,op,lbn,size\n".to_owned() + &requests.concat());
+    let shown = limited(&scene, 6, "size trace.csv --limits 1M --out runs -q");
+    assert!(shown.contains(" limit  hits, %"), "{shown}");
+    assert!(shown.contains("error: cannot write `runs/linux-6.12-"), "{shown}");
+    assert!(shown.ends_with("exit 1"), "{shown}");
+}
+
 /// The same on a disk that really is full: one of a few KiB that only this test sees, and that goes with it.
 #[test]
 fn a_disk_without_room_ends_a_run_like_a_limit() {

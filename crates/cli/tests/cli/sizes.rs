@@ -119,8 +119,8 @@ fn a_size_reads_from_what_to_set_to_what_it_rests_on() {
       Docker, options of `docker run`
         --memory=71m --memory-swap=71m --memory-reservation=12m
         (Docker has no option for memory.high: the group is first limited at
-             memory.max. --memory-swap equal to --memory means no swap, as was
-             simulated)
+         memory.max. --memory-swap equal to --memory means no swap, as was
+         simulated)
       Kubernetes, of the container
         resources:
           requests:
@@ -128,21 +128,21 @@ fn a_size_reads_from_what_to_set_to_what_it_rests_on() {
           limits:
             memory: 71Mi
         (the request decides where a pod goes, and protects nothing unless the
-             feature gate MemoryQoS is on: then it is memory.min, and memory.high
-             follows from request and limit by a formula of its own. Without it
-             memory.high is not set)
+         feature gate MemoryQoS is on: then it is memory.min, and memory.high
+         follows from request and limit by a formula of its own. Without it
+         memory.high is not set)
 
     what it rests on
       - Without a limit it keeps 14.2 MiB in memory.
-      - Of the pages asked for, 39.8 % are asked for the first time: they miss
-          at every limit, but for those that are read ahead.
+      - Of the pages asked for, 39.8 % are asked for the first time: they miss at
+        every limit, but for those that are read ahead.
       - Each request is made as soon as the one before is done, so run time is
-          time in the kernel and on the disk alone: a program that computes in
-          between is slowed down by less than this says.
-      - A trace of requests holds no memory of the program itself: add what it
-          has on its heap, its stacks and its code.
+        time in the kernel and on the disk alone: a program that computes in between
+        is slowed down by less than this says.
+      - A trace of requests holds no memory of the program itself: add what it has
+        on its heap, its stacks and its code.
       - Not modelled: that writers of a group are held back by its own share of
-          dirty pages, and the pauses of a task that stays above `memory.high`.
+        dirty pages, and the pauses of a task that stays above `memory.high`.
 
     made by
       pagetide size trace.csv --kernel linux-6.12 --limits 4M,12M,64M --seeds 2

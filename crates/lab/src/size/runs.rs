@@ -5,8 +5,8 @@
 //! proportion to it ([`Field::setting`]), and its figures are scaled back ([`scaled`]).
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use kernel::Filesystem;
 use rayon::prelude::*;
@@ -89,6 +89,8 @@ pub(super) struct Field<'a> {
     pub(super) out: Option<PathBuf>,
     /// Runs that are over.
     pub(super) finished: AtomicUsize,
+    /// Why a recording could not be kept, the first of several. Its run counts all the same.
+    pub(super) not_kept: Mutex<Option<LabError>>,
 }
 
 /// One run.
@@ -122,7 +124,15 @@ impl<'a> Field<'a> {
         }
         let mem = memory(plan, subject.footprint())?;
         let out = out.map(Path::to_owned);
-        Ok(Self { plan, control, subject, mem, out, finished: AtomicUsize::new(0) })
+        Ok(Self {
+            plan,
+            control,
+            subject,
+            mem,
+            out,
+            finished: AtomicUsize::new(0),
+            not_kept: Mutex::default(),
+        })
     }
 
     /// What is run, of those that are not stopped; in their order.
@@ -221,7 +231,13 @@ impl<'a> Field<'a> {
             Some(out) => {
                 let folder = out.join(folder_of(&label, seed));
                 let keep = KeepRuns { detail: None, folder: Arc::new(move |_| folder.clone()) };
-                keep.run(run.seed, spec, identity, &command, stop, |_| {})?
+                match keep.run(run.seed, spec, identity, &command, stop, |_| {}) {
+                    Err(LabError::NotKept(recording, error)) => {
+                        self.not_kept.lock().expect("no panic holds it").get_or_insert(error.into());
+                        *recording
+                    }
+                    other => other?,
+                }
             }
         };
         let finished = self.finished.fetch_add(1, Ordering::Relaxed) + 1;

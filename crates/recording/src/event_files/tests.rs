@@ -107,6 +107,20 @@ fn events_of_a_run_that_was_killed_are_read_up_to_the_last_complete_chunk() {
     assert_eq!(read, all(&chunk, &names)[..read.len()]);
 }
 
+/// A short run whose events had reached the disk, and nothing else, lost them when the disk was full at its end.
+#[test]
+fn events_that_were_written_stay_where_the_system_refuses_the_end_of_a_run() {
+    let parent = tempfile::tempdir().unwrap();
+    let mut writer = RecordingWriter::begin(&parent.path().join("full"), &example()).unwrap();
+    let mut names = Names::default();
+    let chunk = events(&mut names, 0, 5000);
+    writer.events().unwrap().append(&chunk, &names).unwrap();
+    fs::create_dir_all(writer.path().join(crate::files::SERIES).join("in the way")).unwrap();
+    let error = writer.finish(&example()).unwrap_err();
+    let RecordingError::Partial { path, .. } = &error else { panic!("{error}") };
+    assert!(read_all(path).len() >= 4096, "the first chunk is there");
+}
+
 #[test]
 fn a_damaged_chunk_is_told_and_ends_the_reading() {
     let parent = tempfile::tempdir().unwrap();

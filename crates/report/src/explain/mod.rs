@@ -58,7 +58,7 @@ pub fn explain_text(explained: &Explained<'_>, view: &View) -> String {
     let Explained { recording, .. } = explained;
     let width = view.width;
     let mut parts = vec![paragraph(&title(recording), width, 2), paragraph(&summary(explained), width, 0)];
-    parts.push(oom_section(recording));
+    parts.push(oom_section(recording, width));
     parts.extend(sections(explained, view).iter().map(|section| section.to_text(width)));
     parts.push(notes_text(&[recording], width));
     parts.retain(|part| !part.is_empty());
@@ -70,7 +70,7 @@ pub fn explain_markdown(explained: &Explained<'_>, view: &View) -> String {
     let Explained { recording, .. } = explained;
     let escaped = |text: String| text.replace('*', "\\*");
     let mut parts = vec![format!("# {}\n", title(recording)), format!("{}\n", escaped(summary(explained)))];
-    let oom = oom_section(recording);
+    let oom = oom_section(recording, usize::MAX);
     if !oom.is_empty() {
         parts.push(format!("```text\n{oom}```\n"));
     }

@@ -29,7 +29,7 @@ pub fn size_text(sized: &Sized, width: usize) -> String {
         for Setting { of, lines, lacks } in settings(advice) {
             text += &format!("  {of}\n");
             lines.iter().for_each(|line| text += &format!("    {line}\n"));
-            text += &paragraph(&format!("    ({lacks})"), width, 5);
+            text += &paragraph(&format!("    ({lacks})"), width, 1);
         }
     }
     for (heading, table, said) in extra(sized) {
@@ -38,7 +38,7 @@ pub fn size_text(sized: &Sized, width: usize) -> String {
     }
     text += "\nwhat it rests on\n";
     for note in rests_on(sized) {
-        text += &paragraph(&format!("  - {note}"), width, 4);
+        text += &paragraph(&format!("  - {note}"), width, 2);
     }
     text + &format!("\nmade by\n{}", command(&sized.command, width, 2))
 }
