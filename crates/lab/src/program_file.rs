@@ -5,7 +5,7 @@
 //! those of one task, for figures only. Neighbours: `pagetide-trace`, which reads logs and counts; `recording`, the
 //! file; [`crate::replay`], traces of requests.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
@@ -26,6 +26,8 @@ const STDIN: &str = "-";
 const HEAD_LEN: usize = 64 << 10;
 /// What an object of a trace without sizes counts.
 const PAGE: u64 = 4096;
+/// What a device is cut into where a real kernel has to lay it out: a readahead window.
+const STRETCH: u64 = 128 << 10;
 
 /// Whether the file at `path` is the trace of a program, as far as its beginning tells. Standard input is not looked
 /// at.
@@ -162,6 +164,33 @@ fn of_requests(path: &Path, mut requests: TraceReader<Box<dyn Read>>) -> Result<
     Ok(trace)
 }
 
+/// Cuts out of the one file of a trace of requests what no request comes to, as a real kernel lays out all of a file:
+/// whole stretches of a readahead window, but for one behind each that is used. Says how much is left, if it cut any.
+pub(crate) fn cut_unused(trace: &mut Trace) -> Option<String> {
+    let before = trace.files.first()?.size_bytes;
+    let mut kept: BTreeSet<u64> = BTreeSet::new();
+    for operation in trace.operations.iter().filter(|operation| operation.len > 0) {
+        let (offset, last) = (operation.offset, operation.offset + operation.len - 1);
+        kept.extend(offset / STRETCH..=last / STRETCH + 1);
+    }
+    let places: BTreeMap<u64, u64> = kept.into_iter().zip(0..).collect();
+    for operation in trace.operations.iter_mut().filter(|operation| operation.len > 0) {
+        let place = places[&(operation.offset / STRETCH)];
+        operation.offset = place * STRETCH + operation.offset % STRETCH;
+    }
+    let after = before.min(places.len() as u64 * STRETCH);
+    trace.files[0].size_bytes = after;
+    let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+    (after < before).then(|| {
+        format!(
+            "on a real kernel the {} MiB that requests come near to lie side by side in a file: the device's {} MiB \
+             would all be laid out",
+            mib(after),
+            mib(before)
+        )
+    })
+}
+
 fn range(request: &Request, format: TraceFormat, objects: &mut BTreeMap<u64, u64>) -> (u64, u64) {
     if format.is_block() {
         return (request.offset_bytes, u64::from(request.size_bytes));
@@ -179,6 +208,27 @@ mod tests {
         let path = folder.path().join(name);
         std::fs::write(&path, content).expect("a file");
         (folder, path)
+    }
+
+    /// ```text
+    ///   used     0..2   1000..1001 (in pages)    of a device of 4 MiB, in stretches of 32
+    ///   kept     0..64  992..1024, 1024
+    /// ```
+    #[test]
+    fn what_no_request_comes_near_to_is_cut_out() {
+        let (_folder, path) = written(
+            "block.csv",
+            b"version,time,op,size,lbn\n1,1,28,4096,0\n1,2,28,8192,0\n1,3,28,4096,8000\n",
+        );
+        let whole = read_any(&path, &ReplayOptions::default()).expect("requests");
+        let mut cut = whole.clone();
+        let said = cut_unused(&mut cut).expect("a gap");
+        assert!(said.contains("the 1 MiB that requests come near to") && said.contains("4 MiB"), "{said}");
+        let offsets =
+            |trace: &Trace| trace.operations.iter().map(|one| one.offset / PAGE).collect::<Vec<_>>();
+        assert_eq!((offsets(&whole), offsets(&cut)), (vec![0, 0, 1000], vec![0, 0, 64 + 1000 % 32]));
+        assert_eq!(cut.files[0].size_bytes, 4 * STRETCH);
+        assert_eq!(cut_unused(&mut cut), None, "nothing is left to cut");
     }
 
     const LOG: &str = "fio version 2 iolog\n/a add\n/a open\n/a read 0 8192\n/a read 0 4096\n";

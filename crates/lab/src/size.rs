@@ -178,6 +178,8 @@ struct Search<'a> {
     advice: Option<report::Advice>,
     checked: Vec<SampleCheck>,
     verified: Option<(String, Vec<VerifiedPoint>)>,
+    /// What must be known of that.
+    not_verified: Vec<String>,
     stopped: bool,
 }
 
@@ -195,6 +197,7 @@ impl<'a> Search<'a> {
             advice: None,
             checked: Vec::new(),
             verified: None,
+            not_verified: Vec::new(),
             stopped: false,
         };
         let Some(base) = search.runs(&[Limits::default()], false)?.pop().flatten() else {
@@ -271,7 +274,9 @@ impl<'a> Search<'a> {
             self.check_sample()?;
         }
         if let Some(backend) = plan.verify.as_deref().filter(|_| !self.stopped) {
-            self.verified = Some((backend.to_owned(), self.verify(backend)?));
+            let verified = self.verify(backend)?;
+            self.verified = Some((backend.to_owned(), verified.points));
+            self.not_verified = verified.notes;
         }
         Ok(())
     }
@@ -337,7 +342,7 @@ impl<'a> Search<'a> {
         let finished = self.field.finished.load(Ordering::Relaxed);
         let not_kept = self.field.not_kept.lock().expect("no panic holds it").take();
         let interrupted = self.stopped.then_some(LabError::Interrupted { finished, total: self.planned });
-        let sized = Sized {
+        let mut sized = Sized {
             trace: plan.name(),
             holds: notes::holds(&self.field),
             kernel: plan.kernel.to_string(),
@@ -357,6 +362,7 @@ impl<'a> Search<'a> {
             command: plan.command(),
             runs: finished,
         };
+        sized.notes.extend(self.not_verified);
         Ok((sized, interrupted.or(not_kept)))
     }
 }

@@ -1,13 +1,16 @@
-//! Memory of a task: mappings of anonymous memory and of files, page tables of a file, locked buffers.
+//! Memory of a task: mappings of anonymous memory, shared or not, and of files, page tables of a file, locked buffers.
 //!
 //! All `unsafe` of this crate is here and in [`crate::process`]. Ranges are checked against their
 //! mapping before the kernel or a pointer sees them.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io;
 use std::ptr::NonNull;
+use std::rc::Rc;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags};
+use rustix::process::Pid;
 use units::{Bytes, PAGE_SIZE, Seed};
 use workload::system::FileMapping;
 
@@ -19,6 +22,57 @@ pub struct Mapping {
     /// The file that it maps, and from where on; none for anonymous memory.
     file: Option<(File, u64)>,
     writable: bool,
+    /// Of memory that tasks share: what this process knows of it.
+    shared: Option<Rc<Cell<Held>>>,
+}
+
+/// Memory that tasks share, as a process has it: all of them at the same address.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    start: NonNull<u8>,
+    len: usize,
+    held: Rc<Cell<Held>>,
+}
+
+/// Who unmaps it in this process. What is forked has the state of its parent, but no [`Mapping`] of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Held {
+    /// Nobody yet.
+    ByNone,
+    /// A [`Mapping`] of this process.
+    By(Pid),
+    /// It was unmapped.
+    Gone,
+}
+
+impl Shared {
+    /// Maps memory that processes share which are forked from now on.
+    #[allow(unsafe_code)]
+    pub(crate) fn new(len: Bytes) -> io::Result<Self> {
+        let len = usize::try_from(len.get()).map_err(|_| io::Error::from_raw_os_error(libc::ENOMEM))?;
+        let prot = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: no address is asked for, so the kernel picks one that nothing else is mapped at.
+        let start = unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), len, prot, MapFlags::SHARED)? };
+        let start = NonNull::new(start.cast()).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
+        Ok(Self { start, len, held: Rc::new(Cell::new(Held::ByNone)) })
+    }
+
+    /// What this process has of it, to unmap it when it is dropped.
+    ///
+    /// # Errors
+    /// `ENOENT` once that has happened, here or in a parent before it forked; `EEXIST` while somebody has it.
+    pub(crate) fn take(&self) -> io::Result<Mapping> {
+        let own = rustix::process::getpid();
+        match self.held.get() {
+            Held::Gone => return Err(io::Error::from_raw_os_error(libc::ENOENT)),
+            Held::By(other) if other == own => return Err(io::Error::from_raw_os_error(libc::EEXIST)),
+            // What a parent holds we have a copy of, which nobody will drop.
+            Held::By(_) | Held::ByNone => self.held.set(Held::By(own)),
+        }
+        let mut mapping = Mapping::new(self.start.as_ptr(), self.len)?;
+        (mapping.writable, mapping.shared) = (true, Some(Rc::clone(&self.held)));
+        Ok(mapping)
+    }
 }
 
 impl Mapping {
@@ -66,7 +120,7 @@ impl Mapping {
 
     fn new(start: *mut u8, len: usize) -> io::Result<Self> {
         let start = NonNull::new(start).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
-        Ok(Self { start, len, file: None, writable: false })
+        Ok(Self { start, len, file: None, writable: false, shared: None })
     }
 
     /// The bytes of pages `first..first + count`: where they start and how many they are; the last
@@ -203,6 +257,9 @@ impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: it was mapped with this length and is used by nobody after its drop.
         let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.len) };
+        if let Some(shared) = &self.shared {
+            shared.set(Held::Gone);
+        }
     }
 }
 

@@ -212,6 +212,7 @@ impl Running {
                 extfrag: extfrag.clone(),
                 buffer: RefCell::default(),
                 gates: RefCell::default(),
+                memories: RefCell::default(),
             });
             process::be_called("workload");
             block_on(spec.workload.run(system))

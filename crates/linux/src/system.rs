@@ -25,13 +25,14 @@ use rustix::mm::Advice as MemoryAdvice;
 use units::{Bytes, Nanos, Pages, Seed};
 use workload::system::FileMapping;
 use workload::{
-    Advice, CpuTime, Errno, FileAdvice, Gate, OpenMode, Outcome, Portable, System, SystemError, TaskSpec,
+    Advice, CpuTime, Errno, FileAdvice, Gate, OpenMode, Outcome, Portable, SharedMemory, System, SystemError,
+    TaskSpec,
 };
 
 use crate::cgroup::{self, Tree, errno};
 use crate::control::{self, Message, Sender};
 use crate::machine;
-use crate::memory::{Mapping, resident_pages};
+use crate::memory::{Mapping, Shared as SharedPages, resident_pages};
 use crate::process::{self, Child, Ended, Group, block_on};
 use crate::{in_memory, parse};
 
@@ -62,6 +63,8 @@ pub(crate) struct Shared {
     pub(crate) buffer: RefCell<Vec<u8>>,
     /// Pipes between tasks: both ends are those of every task that is spawned later.
     pub(crate) gates: RefCell<Vec<Pipe>>,
+    /// Memory that this task shares with those that it spawns later.
+    pub(crate) memories: RefCell<Vec<SharedPages>>,
 }
 
 /// The ends of a pipe that tasks wait on.
@@ -417,6 +420,20 @@ impl System for LinuxSystem {
 
     async fn map_anonymous(&self, len: Bytes) -> Result<Mapping, SystemError> {
         Mapping::anonymous(len).map_err(|error| failed("mmap", &len.get().to_string(), &error))
+    }
+
+    async fn share_memory(&self, len: Bytes) -> Result<SharedMemory, SystemError> {
+        let made = SharedPages::new(len).map_err(|error| failed("mmap", &len.get().to_string(), &error))?;
+        let mut memories = self.0.memories.borrow_mut();
+        memories.push(made);
+        Ok(SharedMemory(u32::try_from(memories.len() - 1).expect("fewer than addresses are left")))
+    }
+
+    async fn map_shared_memory(&self, memory: SharedMemory) -> Result<Mapping, SystemError> {
+        let memories = self.0.memories.borrow();
+        let missing = || SystemError::new("mmap", "shared memory", Errno::NoEnt);
+        let taken = memories.get(memory.0 as usize).ok_or_else(missing)?.take();
+        taken.map_err(|error| failed("mmap", "shared memory", &error))
     }
 
     async fn map_file(

@@ -34,7 +34,7 @@ pub enum SwapLook {
     Locked(MappingId, u32),
     /// It lies in a huge page that is being written: that is to be waited for.
     Written(MappingId),
-    /// It is to be read past the swap cache: its area answers at once.
+    /// It is anonymous and to be read past the swap cache: its area answers at once.
     Bypass,
     /// It is to be read into the swap cache, with others.
     Read,
@@ -154,7 +154,7 @@ impl<T: Trace> Memory<T> {
                 _ => SwapLook::Cached(pfn),
             };
         }
-        let is_sync = self.core.swap.kind(fault.slot) == AreaKind::Zram;
+        let is_sync = self.core.swap.kind(fault.slot) == AreaKind::Zram && !self.anon.is_shared(fault.anon);
         if is_sync && self.core.rules().sync_swap == SyncSwap::Bypassed {
             SwapLook::Bypass
         } else {
@@ -191,10 +191,12 @@ impl<T: Trace> Memory<T> {
     }
 
     /// The slots that a fault reads: that of its page among its neighbours, as far as they are in use and not in the
-    /// swap cache, in the order in which they are read.
+    /// swap cache, in the order in which they are read. Of a file in memory they are neighbours in their area, and read
+    /// into the swap cache wherever they lie (SWAP 3.5).
     pub fn slots_to_read(&mut self, fault: SwapFault, mapping_pages: u32) -> Vec<SwapSlot> {
-        let by_mapping =
-            self.core.rules().swap_readahead == SwapReadahead::Mapping && !self.core.swap.any_rotates();
+        let by_mapping = self.core.rules().swap_readahead == SwapReadahead::Mapping
+            && !self.core.swap.any_rotates()
+            && !self.anon.is_shared(fault.anon);
         let page_cluster = self.core.alloc.sysctls().get(Sysctl::PageCluster);
         let Self { core, cache, anon, .. } = self;
         let slots: Vec<SwapSlot> = if by_mapping {

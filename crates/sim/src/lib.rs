@@ -42,6 +42,7 @@ pub mod handing;
 mod hardware;
 mod machine;
 pub mod machines;
+mod memories;
 mod pressure;
 pub mod run;
 mod sample;

@@ -20,10 +20,12 @@ use mm::pages::mapped::AccessAdvice;
 use units::{Bytes, CpuId, Nanos, NodeId, Pages, Seed};
 use workload::Outcome;
 use workload::system::{
-    Advice, CpuTime, FileAdvice, FileMapping, Gate, OpenMode, Portable, System, SystemError, TaskSpec,
+    Advice, CpuTime, FileAdvice, FileMapping, Gate, OpenMode, Portable, SharedMemory, System, SystemError,
+    TaskSpec,
 };
 
 use crate::machine::Sim;
+use crate::memories::Memories;
 use crate::sample::Sampler;
 
 /// The simulated kernel as a program sees it.
@@ -40,6 +42,8 @@ pub struct SimSystem<R: Trace = NoTrace> {
     gates: Rc<RefCell<Vec<SimGate>>>,
     /// Directories at the top whose files lie in memory.
     in_memory: Rc<RefCell<Vec<String>>>,
+    /// Memory that this task shares with those that it spawns later, unless it has unmapped it.
+    memories: Rc<Memories>,
     /// What the reads of this task end in, and its length in pages.
     buffer: Rc<Cell<Option<(AnonMapping, u64)>>>,
 }
@@ -112,10 +116,15 @@ impl<R: Trace> Drop for TellKernel<R> {
 pub struct SimMapping<R: Trace = NoTrace> {
     system: SimSystem<R>,
     mapping: AnonMapping,
+    /// Of memory that tasks share: which.
+    memory: Option<SharedMemory>,
 }
 
 impl<R: Trace> Drop for SimMapping<R> {
     fn drop(&mut self) {
+        if let Some(memory) = self.memory {
+            self.system.memories.forget(memory);
+        }
         self.system.kernel.unmap_anonymous(&self.system.process, self.mapping);
     }
 }
@@ -154,8 +163,8 @@ impl<R: Trace> SimSystem<R> {
         disks: u16,
     ) -> Self {
         let worked = Worked::of(kernel.machine().current_task());
-        let (gates, in_memory, buffer) = (Rc::default(), Rc::default(), Rc::default());
-        Self { kernel, process, sampler, seed, disks, worked, gates, in_memory, buffer }
+        let (gates, in_memory, memories, buffer) = Default::default();
+        Self { kernel, process, sampler, seed, disks, worked, gates, in_memory, memories, buffer }
     }
 
     /// Whether a path leads to where files lie in memory.
@@ -268,7 +277,8 @@ impl<R: Trace> System for SimSystem<R> {
         let result = Rc::new(Cell::new(None));
         let done = machine.new_queue();
         let worked = Rc::new(OnceCell::new());
-        let child = Self { process: process.clone(), buffer: Rc::default(), ..self.clone() };
+        let memories = self.memories.inherited();
+        let child = Self { process: process.clone(), memories, buffer: Rc::default(), ..self.clone() };
         let (slot, task_process, own) = (Rc::clone(&result), process.clone(), Rc::clone(&worked));
         let cpu = spec.cpu.map(|cpu| CpuId(cpu % machine.cpu_count()));
         machine.clone().spawn(&spec.name, cpu, async move {
@@ -536,7 +546,20 @@ impl<R: Trace> System for SimSystem<R> {
     async fn map_anonymous(&self, len: Bytes) -> Result<SimMapping<R>, SystemError> {
         let mapping = self.kernel.map_anonymous(&self.process, len).map_err(failed("mmap", self.name()))?;
         self.name_memory(&self.process);
-        Ok(SimMapping { system: self.clone(), mapping })
+        Ok(SimMapping { system: self.clone(), mapping, memory: None })
+    }
+
+    async fn share_memory(&self, len: Bytes) -> Result<SharedMemory, SystemError> {
+        let pages = self.kernel.share_memory(&self.process, len).map_err(failed("mmap", self.name()))?;
+        Ok(self.memories.add(pages))
+    }
+
+    async fn map_shared_memory(&self, memory: SharedMemory) -> Result<SimMapping<R>, SystemError> {
+        let pages = self.memories.hold(memory);
+        let pages = pages.map_err(|errno| SystemError::new("mmap", self.name(), errno))?;
+        let mapping = self.kernel.map_shared(&self.process, &pages, 0, Bytes(pages.size()));
+        let mapping = mapping.map_err(failed("mmap", self.name()))?;
+        Ok(SimMapping { system: self.clone(), mapping, memory: Some(memory) })
     }
 
     async fn map_file(
@@ -557,7 +580,7 @@ impl<R: Trace> System for SimSystem<R> {
         };
         let mapping = mapping.map_err(failed("mmap", self.name()))?;
         self.name_memory(&self.process);
-        Ok(SimMapping { system: self.clone(), mapping })
+        Ok(SimMapping { system: self.clone(), mapping, memory: None })
     }
 
     async fn touch(&self, mapping: &SimMapping<R>, first: u64, count: u64) -> Result<(), SystemError> {

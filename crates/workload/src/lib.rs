@@ -53,6 +53,7 @@ pub use params::{ParamError, ParamKind, ParamSpec, ParamValue, Params, Share};
 pub use replay::{Replay, ReplayOptions, Timing};
 pub use scenario::{Backend, Scenario, ScenarioError};
 pub use system::{
-    Advice, CpuTime, Errno, FileAdvice, FileMapping, Gate, OpenMode, Portable, System, SystemError, TaskSpec,
+    Advice, CpuTime, Errno, FileAdvice, FileMapping, Gate, OpenMode, Portable, SharedMemory, System,
+    SystemError, TaskSpec,
 };
 pub use vocabulary::{KernelError, KernelSpec, Vocabulary};

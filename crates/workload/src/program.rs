@@ -16,7 +16,8 @@
 //! when it was seen, which is up to one interval of the sampling after it happened.
 //!
 //! Files that lay in memory (tmpfs, `memfd`) do so here, below a directory of their own, where the backend can mount
-//! one.
+//! one. Anonymous memory that processes share is shared here, too, by the task that maps it and those that it spawns;
+//! where some of the trace came by it in another way, that task touches it for all, and a remark says so.
 //!
 //! Left out, and counted in `operations_left_out`: files in memory where it cannot, and private mappings of them,
 //! direct I/O, pages that a process only reads and shares with the one that forked it, and what a backend has no call
@@ -237,7 +238,7 @@ impl Program {
         let mut tasks = Vec::new();
         for &root in &plan.roots {
             let delay = plan.first_think(root, 0);
-            tasks.push(player::spawn(&sys, &plan, root, course, delay, true).await?);
+            tasks.push(player::spawn(&sys, &plan, root, course, delay, None).await?);
         }
         let mut counts = Counts::default();
         for task in tasks {

@@ -161,6 +161,11 @@ impl TaskSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gate(pub u32);
 
+/// Memory that tasks of one program share: that of [`System::share_memory`]. It is a number that goes into the closure
+/// of a task, and means the same to the task that made it and to all that come of that one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SharedMemory(pub u32);
+
 /// How to open a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenMode {
@@ -451,6 +456,22 @@ pub trait System: Clone + 'static {
 
     /// Maps private anonymous memory.
     async fn map_anonymous(&self, len: Bytes) -> Result<Self::Mapping, SystemError>;
+    /// Makes memory that this task shares with those that it spawns from now on, and they with theirs:
+    /// `mmap(MAP_SHARED | MAP_ANONYMOUS)`. Its pages come when they are first touched, lie with the other anonymous ones,
+    /// count as shared memory, and go when the last task that has it ends or drops its mapping.
+    ///
+    /// # Errors
+    /// `NoMem`; `Killed`; `NotSup` where a backend has no such call.
+    async fn share_memory(&self, _len: Bytes) -> Result<SharedMemory, SystemError> {
+        Err(SystemError::new("mmap", "shared memory", Errno::NotSup))
+    }
+    /// The mapping that this task has of such memory; whoever drops it has it no more.
+    ///
+    /// # Errors
+    /// `NoEnt` where the task does not have it; `Exist` for a mapping that was handed out already.
+    async fn map_shared_memory(&self, _memory: SharedMemory) -> Result<Self::Mapping, SystemError> {
+        Err(SystemError::new("mmap", "shared memory", Errno::NotSup))
+    }
     /// Maps a range of a file, from a page's edge: `mmap(2)`. [`System::touch_reading`], [`System::touch`],
     /// [`System::advise`] and [`System::mapping_resident`] take such a mapping, too; a touch of a private one
     /// that writes makes an anonymous copy.

@@ -50,7 +50,9 @@ impl Follower {
         for one in touched {
             let Some(mapping) = self.mappings.get(one.part.mapping as usize) else { continue };
             self.gaps.shared_mappings |= mapping.shared && mapping.writable && mapping.file != NONE;
-            let kind = if one.written { OperationKind::Dirty } else { OperationKind::Touch };
+            // Memory that processes share looks like a file; a page of it is there because somebody wrote to it.
+            let shared_memory = mapping.shared && mapping.file == NONE;
+            let kind = if one.written || shared_memory { OperationKind::Dirty } else { OperationKind::Touch };
             self.note_part(task, kind, one.part, at_ns);
         }
     }

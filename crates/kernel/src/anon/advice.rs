@@ -18,7 +18,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// `MADV_FREE` on `count` pages from `first`: they are given up until they are written to again.
     ///
     /// # Errors
-    /// `Inval` outside of the mapping, and where the version knows no such advice; `Killed`.
+    /// `Inval` outside of the mapping, of memory that is shared, and where the version knows no such advice; `Killed`.
     pub fn advise_free(
         &self,
         process: &Process,
@@ -33,6 +33,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             return Err(Errno::Inval);
         }
         if let Some(area) = self.area(process, mapping) {
+            if area.shared {
+                return Err(Errno::Inval);
+            }
             let cpu = self.machine().current_cpu();
             self.mem(|mem| mem.anon_give_up(cpu, area.anon, range.start, range.end - range.start));
         }

@@ -211,7 +211,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ) -> Result<(), Errno> {
         match self.swapped_at(process, mapping, page, write) {
             Some(fault) => {
-                self.swap_fault(process, fault, mapping.pages as u32).await?;
+                if self.swap_fault(process, fault, mapping.pages as u32).await? {
+                    self.count_major_fault(process);
+                }
                 self.access_present(process, mapping, page, write);
             }
             None if self.area(process, mapping).is_some_and(|area| area.file.is_some()) => {

@@ -1,4 +1,5 @@
-//! Files in memory: tmpfs, `/dev/shm` (`shmem_file_read_iter`, `shmem_write_begin`, `shmem_fault`; SWAP 2, 3).
+//! Files in memory: tmpfs, `/dev/shm`, and memory that processes share, which is such a file without a name
+//! (`shmem_file_read_iter`, `shmem_write_begin`, `shmem_fault`; SWAP 2, 3).
 //!
 //! ```text
 //!   read    a page that is there: accessed     swapped out: brought back     a hole: nothing is allocated
@@ -47,6 +48,24 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 Ok(self.shared.shared_files.borrow_mut().create(name, anon))
             }
         }
+    }
+
+    /// Memory that processes share: `mmap(MAP_SHARED | MAP_ANONYMOUS)` makes a file in memory without a name, and
+    /// [`Self::map_shared`] maps it (`shmem_zero_setup`).
+    ///
+    /// # Errors
+    /// `Inval` for none; `NoMem` beyond 16 TiB; `Killed`.
+    pub fn share_memory(&self, process: &Process, len: Bytes) -> Result<SharedFile, Errno> {
+        process.check_alive()?;
+        let pages = len.to_pages_ceil().0;
+        if pages == 0 {
+            return Err(Errno::Inval);
+        }
+        if pages > PAGES_MAX {
+            return Err(Errno::NoMem);
+        }
+        let anon = self.mem(|mem| mem.shared_create());
+        Ok(self.shared.shared_files.borrow().nameless(anon, pages * PAGE_SIZE))
     }
 
     /// The size of a file in memory by its name.

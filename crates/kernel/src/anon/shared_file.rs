@@ -1,6 +1,6 @@
 //! Files in memory as they are known: names, sizes, pages, and who has them open or mapped.
 //!
-//! A file lives as long as it has a name or a handle; whoever drops the last one leaves its pages to be freed at the
+//! A file lives as long as it has a name or a handle (memory that processes share is a file without a name); whoever drops the last one leaves its pages to be freed at the
 //! kernel's next step. Next: [`super::shared`], which reads and writes them.
 
 use std::cell::{Cell, RefCell};
@@ -62,10 +62,15 @@ impl SharedFiles {
 
     /// A file without pages that takes a name.
     pub(crate) fn create(&mut self, name: &str, anon: AnonId) -> SharedFile {
-        let state = SharedState { anon, size: Cell::new(0), gone: Rc::clone(&self.gone) };
-        let file = SharedFile(Rc::new(state));
+        let file = self.nameless(anon, 0);
         self.names.insert(name.to_owned(), file.clone());
         file
+    }
+
+    /// A file of a length, without pages and without a name.
+    pub(crate) fn nameless(&self, anon: AnonId, size: u64) -> SharedFile {
+        let state = SharedState { anon, size: Cell::new(size), gone: Rc::clone(&self.gone) };
+        SharedFile(Rc::new(state))
     }
 
     /// Takes a name away; none: nobody has it.

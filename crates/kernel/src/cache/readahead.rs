@@ -7,7 +7,7 @@
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
 use mm::pages::tree::Slot;
-use mm::version::rules::{ReadaheadEffort, ReadaheadOrder};
+use mm::version::rules::{ReadaheadEffort, ReadaheadOrder, ReadaheadReclaim};
 use units::{Order, PAGE_SIZE};
 
 use crate::cache::add::Place;
@@ -117,10 +117,18 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     /// Readahead asks for cold pages, as the device writes them first. It may fail: it neither retries nor
-    /// kills, since 3.0.
+    /// kills, since 3.0; nor does reclaim for it enter filesystems, since 5.8.
     fn readahead_gfp(&self) -> Gfp {
+        let (reclaim, effort) = self.mem(|mem| {
+            let rules = mem.core.rules();
+            (rules.readahead_reclaim, rules.readahead_effort)
+        });
         let gfp = self.shared.filesystem.page_gfp() | Gfp::COLD;
-        match self.mem(|mem| mem.core.rules().readahead_effort) {
+        let gfp = match reclaim {
+            ReadaheadReclaim::AsFile => gfp,
+            ReadaheadReclaim::SparesFilesystems => gfp.without(Gfp::FS),
+        };
+        match effort {
             ReadaheadEffort::Insists => gfp,
             ReadaheadEffort::GivesUp => gfp | Gfp::NORETRY,
         }

@@ -24,7 +24,7 @@ use crate::machine::{CostOp, IoKind, IoRequest, Machine};
 use crate::tasks::process::Process;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// Brings a swapped-out page of a mapping of so many pages back.
+    /// Brings a swapped-out page of a mapping of so many pages back; tells whether it had to be read.
     ///
     /// # Errors
     /// `NoMem`; `Killed`.
@@ -33,7 +33,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         process: &Process,
         fault: SwapFault,
         pages: u32,
-    ) -> Result<(), Errno> {
+    ) -> Result<bool, Errno> {
         let mut major = false;
         loop {
             match self.mem(|mem| mem.look_swapped(fault)) {
@@ -62,13 +62,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 return Err(Errno::Killed);
             }
         }
-        if major {
-            self.mem(|mem| {
-                mem.core.alloc.events.add(VmEvent::PgMajFault, 1);
-                mem.core.cgroups.add_stat(process.memcg(), NodeId(0), MemcgStat::PgMajFault, 1);
-            });
-        }
-        Ok(())
+        Ok(major)
+    }
+
+    /// Counts a fault that had to wait for a page. A call that reads a page of a file in memory back is none.
+    pub(crate) fn count_major_fault(&self, process: &Process) {
+        self.mem(|mem| {
+            mem.core.alloc.events.add(VmEvent::PgMajFault, 1);
+            mem.core.cgroups.add_stat(process.memcg(), NodeId(0), MemcgStat::PgMajFault, 1);
+        });
     }
 
     /// A page charged to the cgroup of a slot; none: the slot is free by now.

@@ -53,9 +53,8 @@ pub(super) fn notes(field: &Field<'_>, advice: Option<&Advice>, stopped: bool) -
         );
     }
     match &field.subject {
-        Subject::Program { like, info, .. } => {
+        Subject::Program { like, .. } => {
             notes.extend(crate::program::remarks(like));
-            notes.extend(info.gaps.iter().cloned());
             notes.push(UNMODELLED.to_owned());
         }
         Subject::Requests { .. } => notes.extend(of_requests(field)),

@@ -10,9 +10,10 @@ use workload::limits::Limits;
 
 use super::measured::point;
 use super::{Search, curve};
-use crate::batch::{Control, run_all};
+use crate::batch::{Control, outcomes};
 use crate::error::LabError;
 use crate::planned::PlannedRun;
+use crate::program_file::cut_unused;
 use crate::real::{self, HostPolicy};
 use crate::{program, program_file};
 
@@ -21,15 +22,29 @@ const APART: f64 = 1.25;
 /// What a guest has besides the limit: its kernel, and pages that it frees late.
 const GUEST_MORE: u64 = 512 << 20;
 
+/// What was found there.
+#[derive(Default)]
+pub(super) struct Verified {
+    pub(super) points: Vec<VerifiedPoint>,
+    /// What a reader must know, a sentence each.
+    pub(super) notes: Vec<String>,
+}
+
 impl Search<'_> {
-    /// Runs them, and puts them beside the model's.
-    pub(super) fn verify(&self, backend: &str) -> Result<Vec<VerifiedPoint>, LabError> {
+    /// Runs them, and puts them beside the model's. A point that could not be run keeps no other from being shown: a
+    /// note says why.
+    pub(super) fn verify(&self, backend: &str) -> Result<Verified, LabError> {
         let plan = self.field.plan;
         let chosen = self.chosen()?;
-        let Some(most) = chosen.iter().map(|(_, limit)| *limit).max() else { return Ok(Vec::new()) };
+        let Some(most) = chosen.iter().map(|(_, limit)| *limit).max() else { return Ok(Verified::default()) };
+        let mut notes = Vec::new();
         let trace = match program::is_one(&plan.trace) {
             true => program::read(&plan.trace)?,
-            false => program_file::read_any(&plan.trace, &plan.options)?.into(),
+            false => {
+                let mut trace = program_file::read_any(&plan.trace, &plan.options)?;
+                notes.extend(cut_unused(&mut trace));
+                trace.into()
+            }
         };
         let mem = Bytes((most.get() + GUEST_MORE).next_multiple_of(256 << 20));
         let like = plan.real_scenario(backend, mem)?;
@@ -43,17 +58,27 @@ impl Search<'_> {
         let policy = HostPolicy::default();
         real::check(&runs, &policy)?;
         let control = Control { stop: self.field.control.stop.clone(), host: policy, ..Control::default() };
-        let recordings = run_all(&runs, 1, &control, |_, _| Ok(()))?.into_result()?;
-        let pair = |((what, limit), real): ((&str, Bytes), recording::Recording)| {
+        let mut points = Vec::new();
+        for ((what, limit), ended) in
+            chosen.into_iter().zip(outcomes(&runs, 1, &control, true, |_, _| Ok(()))?)
+        {
+            if let Some(failure) = ended.failure() {
+                notes.push(format!(
+                    "{} could not be run on {backend}: {}",
+                    named(what, limit),
+                    first_line(failure)
+                ));
+            }
+            let Some(real) = ended.recording() else { continue };
             let target = measured_only(&self.target);
             let model = &self.limited[&limit];
-            Ok(VerifiedPoint {
+            points.push(VerifiedPoint {
                 what: what.to_owned(),
                 model: point(Some(limit), &self.base, model, &target)?,
-                real: point(Some(limit), &[], &[real], &target)?,
-            })
-        };
-        chosen.into_iter().zip(recordings).map(pair).collect()
+                real: point(Some(limit), &[], std::slice::from_ref(real), &target)?,
+            });
+        }
+        Ok(Verified { points, notes })
     }
 
     /// The knee, or what keeps the target, and those on both sides.
@@ -68,6 +93,18 @@ impl Search<'_> {
         let named = [("below", below), ("knee", points.get(middle)), ("above", above)];
         Ok(named.into_iter().filter_map(|(what, point)| Some((what, point?.limit))).collect())
     }
+}
+
+fn named(what: &str, limit: Bytes) -> String {
+    match what {
+        "knee" => format!("the knee, {limit},"),
+        _ => format!("the point {what} it, {limit},"),
+    }
+}
+
+/// Without the guest's console.
+fn first_line(error: &LabError) -> String {
+    error.to_string().lines().next().unwrap_or_default().to_owned()
 }
 
 /// Nothing to judge: a real run has none without a limit beside it.

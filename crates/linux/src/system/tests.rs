@@ -45,6 +45,7 @@ fn plain(groups: &[&str]) -> (tempfile::TempDir, LinuxSystem, crate::control::Re
         extfrag: None,
         buffer,
         gates: RefCell::default(),
+        memories: RefCell::default(),
     };
     (root, LinuxSystem::new(shared), receiver)
 }
@@ -105,6 +106,35 @@ fn files_are_advised_cut_and_renamed_as_the_kernel_does_it() {
         Ok::<_, SystemError>(left)
     });
     assert_eq!(left.unwrap(), if in_memory { 64 } else { 0 });
+}
+
+/// ```text
+///   made, mapped    child: has it, writes 4 pages, unmaps    those are there    unmapped: who comes now has none
+/// ```
+#[test]
+fn memory_is_shared_by_who_made_it_and_those_that_come_of_it() {
+    let (_root, system, _receiver) = plain(&[]);
+    let refused = |tried: Result<_, SystemError>| tried.map(drop).map_err(|error| error.errno);
+    let seen = block_on(async {
+        let memory = system.share_memory(Bytes(16 * 4096)).await?;
+        let mapping = system.map_shared_memory(memory).await?;
+        assert_eq!(refused(system.map_shared_memory(memory).await), Err(Errno::Exist));
+        let program = move |system: LinuxSystem| async move {
+            let mapping = system.map_shared_memory(memory).await?;
+            system.touch(&mapping, 2, 4).await?;
+            drop(mapping);
+            Ok::<_, SystemError>(refused(system.map_shared_memory(memory).await) == Err(Errno::NoEnt))
+        };
+        let child = system.spawn(TaskSpec::named("child"), program).await?;
+        let is_gone = system.join(child).await??;
+        let written = system.mapping_resident(&mapping, 0, 16).await?;
+        drop(mapping);
+        let late = system.spawn(TaskSpec::named("late"), program).await?;
+        Ok::<_, SystemError>((is_gone, written, refused(system.join(late).await?)))
+    });
+    assert_eq!(seen.unwrap(), (true, 4, Err(Errno::NoEnt)));
+    let none = block_on(system.share_memory(Bytes(0))).unwrap_err();
+    assert_eq!(none.to_string(), "mmap `0`: invalid argument");
 }
 
 #[test]

@@ -543,11 +543,12 @@ pub(super) enum Change {
 }
 
 /// Puts a new anonymous page of `memcg` on its way to the lists. Up to 5.8 it starts active. One of a file in memory
-/// starts inactive, and was accessed by the call that made it (`shmem_get_folio`).
+/// starts inactive, was accessed by the call that made it (`shmem_get_folio`), and is clean until it is written to.
 fn add_page<T: Trace>(core: &mut Core<T>, lru: &mut Lru, cpu: CpuId, pfn: Pfn, memcg: MemcgId, shared: bool) {
-    let backed = PageFlags::SWAP_BACKED.set(PageFlags::MAPPED).set(PageFlags::ANON_DIRTY);
+    let clean = PageFlags::SWAP_BACKED.set(PageFlags::MAPPED);
+    let backed = clean.set(PageFlags::ANON_DIRTY);
     let flags = match (shared, core.rules().anon_start) {
-        (true, _) => backed,
+        (true, _) => clean,
         (false, AnonStart::Inactive) => backed.set(PageFlags::YOUNG),
         (false, AnonStart::Active) => backed.set(PageFlags::YOUNG).set(PageFlags::ACTIVE),
     };

@@ -9,6 +9,9 @@
 //! zswap may take a page before it is written. A page that its program gave up goes at once if it was not written to
 //! since.
 //!
+//! A page of a file in memory goes the same way, but for reclaimers that may not enter filesystems; one that nobody
+//! wrote to is dropped. Left out: that it leaves its page tables even where it is kept.
+//!
 //! Left out: huge pages of orders below 9, which have no slots in a row here. Neighbours:
 //! [`crate::reclaim::page`] decides on all pages, [`crate::pages::swap_cache`], [`crate::pages::anon_swap`].
 
@@ -54,7 +57,12 @@ impl Reclaim {
             if core.swap.total_pages() == 0 {
                 return Verdict::Activate(Reason::Anonymous);
             }
-            if !sc.may_io {
+            let of_file = is_of_file(core, anon, pfn);
+            if of_file && !flags.has(PageFlags::ANON_DIRTY) {
+                unmap_given_up(anon, core, pfn); // Zeroes, as its place has without it.
+                return Verdict::Free;
+            }
+            if !sc.may_io || of_file && !sc.may_fs {
                 return Verdict::Keep(Reason::MayNotSwap);
             }
             if !self.add_to_swap(core, cache, anon, cpu, pfn, report) {
@@ -213,6 +221,12 @@ impl Reclaim {
     pub fn take_swap_writes(&mut self) -> Vec<Pfn> {
         core::mem::take(&mut self.swap_writes)
     }
+}
+
+/// Whether a page is that of a file in memory: its filesystem writes it (`shmem_writepage`), so that those who may not
+/// enter filesystems cannot have it written.
+fn is_of_file<T: Trace>(core: &Core<T>, anon: &AnonMaps, pfn: Pfn) -> bool {
+    anon_owner(core.alloc.frames.owner(pfn)).is_some_and(|owner| anon.is_shared(owner))
 }
 
 /// A page that its program gave up (`MADV_FREE`): it goes, unless it was written to since.

@@ -125,6 +125,7 @@ rules! {
     pcp_reserve: PcpReserve,
     likely_merges: LikelyMerges,
     readahead_effort: ReadaheadEffort,
+    readahead_reclaim: ReadaheadReclaim,
     dirty_spread: DirtySpread,
     watermark_test: WatermarkTest,
     mark_gap: MarkGap,

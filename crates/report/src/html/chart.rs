@@ -67,11 +67,19 @@ pub(crate) struct NamedLine {
 
 /// Pixels below a panel whose x axis has texts: the texts, and what the axis is.
 pub(crate) const FOOT: f64 = 34.0;
+/// And where only the texts are.
+const TICKS: f64 = 22.0;
 
 impl Panel {
     /// Pixels that the panel takes, with its x axis.
     pub(crate) fn full_height(&self) -> f64 {
-        self.height + if self.x_label.is_empty() { 6.0 } else { FOOT }
+        let has_ticks = self.x.ticks.iter().any(|(_, text)| !text.is_empty());
+        let foot = match (self.x_label.is_empty(), has_ticks) {
+            (true, false) => 6.0,
+            (true, true) => TICKS,
+            (false, _) => FOOT,
+        };
+        self.height + foot
     }
 
     /// The panel as an `svg` of the full width.

@@ -18,7 +18,7 @@ pub fn size_html(sized: &Sized, made_by: &str) -> String {
         .with(Element::of("p", "eyebrow").text(&title(sized)))
         .with(Element::new("h1").text(&finding(sized)))
         .with(Element::of("p", "verdict").text(&format!("{heading}.")))
-        .with(Element::of("p", "not").text(&format!("The trace: {}.", sized.holds.join(", "))));
+        .with(Element::of("p", "not").prose(&format!("The trace: {}.", sized.holds.join(", "))));
     let figure = figure(sized);
     let mut body = Element::new("main")
         .with(header)

@@ -267,7 +267,7 @@ pub(super) fn extra(sized: &Sized) -> Vec<(String, Table, String)> {
         }
         extra.push(("the sample beside the whole trace, at the same limits".to_owned(), table, off(sized)));
     }
-    if let Some((kernel, points)) = &sized.verified {
+    if let Some((kernel, points)) = sized.verified.as_ref().filter(|(_, points)| !points.is_empty()) {
         let mut table = Table::new(columns(&["point", "limit", "by"])).named_by(3);
         for point in points {
             for (by, measured) in [("model", &point.model), (kernel.as_str(), &point.real)] {

@@ -130,6 +130,10 @@ fn with_swap_a_file_in_memory_can_be_larger_than_memory() {
             assert!(figure(&kernel, "pswpout") >= 2048 && figure(&kernel, "pswpin") == 0);
             assert_eq!(kernel.read_shared(&process, &file, 0, 24 * MIB).await, Ok(24 * MIB));
             assert!(figure(&kernel, "pswpin") >= 2048);
+            // Calls are no faults; what lies beside a slot comes with it, from memory, too, and all of it is asked for.
+            let ahead = figure(&kernel, "swap_ra");
+            assert_eq!((figure(&kernel, "pgmajfault"), ahead > 1024), (0, true), "{ahead}");
+            assert!(figure(&kernel, "swap_ra_hit") > ahead * 9 / 10);
             assert_eq!(stat(&kernel, memcg, "shmem"), places().0 * 4096);
             kernel.mem(|mem| mem.check()).expect("a sound state");
             drop(file);
@@ -137,4 +141,63 @@ fn with_swap_a_file_in_memory_can_be_larger_than_memory() {
             assert_eq!((stat(&kernel, memcg, "shmem"), places().0), (0, 0));
         });
     }
+}
+
+/// ```text
+///   limit 16 MiB, zram, 12 MiB of a file in memory
+///   64 MiB of a file on the disk are read    reclaim for readahead enters no filesystem: it looks, and swaps hardly any
+///   8 MiB of memory are touched              the file in memory is swapped out, by its filesystem
+/// ```
+#[test]
+fn who_may_not_enter_filesystems_swaps_no_file_in_memory() {
+    let swapped = |reads: bool| {
+        let figures = std::rc::Rc::new(std::cell::Cell::new((0, 0)));
+        let told = std::rc::Rc::clone(&figures);
+        World::new("linux-6.12", 128 * MIB).run(move |kernel, _| async move {
+            kernel.swap_on(AreaSpec { kind: AreaKind::Zram, pages: 16384, priority: None });
+            kernel.lay_out_file("disk", Bytes(64 * MIB)).expect("a new name");
+            let (_, process) = limited(&kernel, 16 * MIB).await;
+            let shared = written(&kernel, &process, "a", 12 * MIB).await;
+            if reads {
+                let file = kernel.open(&process, "disk", false).await.expect("it is there");
+                assert_eq!(kernel.read(&process, &file, 0, 64 * MIB).await, Ok(64 * MIB));
+            } else {
+                let memory = kernel.map_anonymous(&process, Bytes(8 * MIB)).expect("addresses");
+                kernel.touch(&process, memory, 0, 2048).await.expect("memory");
+            }
+            told.set((figure(&kernel, "pswpout"), figure(&kernel, "pgscan_anon")));
+            drop(shared);
+        });
+        figures.get()
+    };
+    let ((few, looked_at), (many, _)) = (swapped(true), swapped(false));
+    assert!(few < 64 && looked_at > 2048 && many >= 1024, "{few} of {looked_at}, {many}");
+}
+
+/// ```text
+///   limit 16 MiB, zram    8 MiB of a mapping are read, 4 written; then 12 MiB of memory are touched
+///   read                  pages of zeroes that are dropped      written: to swap
+/// ```
+#[test]
+fn what_was_only_read_of_a_file_in_memory_is_dropped() {
+    World::new("linux-6.12", 128 * MIB).run(|kernel, _| async move {
+        kernel.swap_on(AreaSpec { kind: AreaKind::Zram, pages: 16384, priority: None });
+        let (memcg, process) = limited(&kernel, 16 * MIB).await;
+        let pages = kernel.share_memory(&process, Bytes(12 * MIB)).expect("a length");
+        let mapping = kernel.map_shared(&process, &pages, 0, Bytes(12 * MIB)).expect("a mapping");
+        kernel.touch_reading(&process, mapping, 0, 2048).await.expect("memory");
+        kernel.touch(&process, mapping, 2048, 1024).await.expect("memory");
+        assert_eq!(stat(&kernel, memcg, "shmem"), 12 * MIB);
+        let memory = kernel.map_anonymous(&process, Bytes(14 * MIB)).expect("addresses");
+        kernel.touch(&process, memory, 0, 3584).await.expect("memory");
+        let left = stat(&kernel, memcg, "shmem") / 4096;
+        let written = kernel.mapping_resident(&process, mapping, 2048, 1024).expect("a part");
+        let out = figure(&kernel, "pswpout");
+        assert!(left < 1024 && out < 3072 - left && out + written >= 1024, "{left} {out} {written}");
+        assert_eq!(kernel.advise_free(&process, mapping, 0, 1), Err(kernel::Errno::Inval));
+        kernel.mem(|mem| mem.check()).expect("a sound state");
+        drop(pages);
+        kernel.process_exit(&process);
+        assert_eq!((figure(&kernel, "nr_shmem"), stat(&kernel, memcg, "shmem")), (0, 0));
+    });
 }

@@ -162,6 +162,30 @@ fn memory_is_touched_taken_back_in_parts_and_shared() {
     assert!(faults >= 11 << 8, "{faults}: 8 MiB and 3 MiB of what is shared");
 }
 
+/// ```text
+///   limit 6 MiB    a process and its child write to 4 MiB: the same pages, or a copy each
+/// ```
+#[test]
+fn memory_that_processes_share_is_there_once() {
+    let killed = |shared: bool, part: u64| {
+        let mut story = Story::of(&[(NONE, 0), (0, 1)]);
+        let memory = story.anonymous(4 * MIB, shared);
+        story.then(0, OperationKind::Map, memory, 0, 4 * MIB);
+        story.then(0, OperationKind::Spawn, 1, 0, 0);
+        story.then(1, OperationKind::Dirty, memory, 0, part);
+        story.then(0, OperationKind::Dirty, memory, 0, 4 * MIB);
+        story.then(1, OperationKind::Dirty, memory, 0, part);
+        story.then(0, OperationKind::Unmap, memory, 0, 4 * MIB);
+        story.then(1, OperationKind::Exec, NONE, 0, 0);
+        let result = story.told(&[("limit", "6M")]);
+        let counts = ["operations_left_out", "operations_out_of_order", "tasks_killed"];
+        (counts.map(|name| metric(&result, name)), result.vmstat["nr_shmem"])
+    };
+    assert_eq!(killed(true, 4 * MIB), ([0, 0, 0], 0), "it fits, and goes with those that had it");
+    assert_eq!(killed(true, 0), ([0, 0, 0], 0), "what one never touches it still has, and leaves");
+    assert_eq!(killed(false, 4 * MIB).0, [0, 0, 1], "two copies do not fit");
+}
+
 #[test]
 fn files_that_it_makes_are_made_and_those_that_are_gone_are_told() {
     let mut story = Story::of(&[(NONE, 0)]);

@@ -31,11 +31,20 @@ pub(super) struct Plan {
     pub(super) pieces: Vec<Vec<Piece>>,
     /// The process that made each mapping; [`NONE`] where the trace does not tell.
     made_by: Vec<u32>,
-    /// The task that touches each mapping, if it is not that of the process that does.
-    shared_by: BTreeMap<u32, u32>,
+    /// Anonymous memory that processes share, by mapping.
+    shared: BTreeMap<u32, Shared>,
     /// Bytes that files grow by.
     grown: u64,
     remarks: Vec<String>,
+}
+
+/// How anonymous memory that processes share is replayed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shared {
+    /// Whoever maps it hands it to the tasks that come of it: each touches it itself.
+    Inherited,
+    /// This task touches it for all, since some came otherwise: of a thread, or before it was mapped.
+    By(u32),
 }
 
 /// A file that is there before the program begins.
@@ -49,12 +58,12 @@ pub(super) const IN_MEMORY: &str = "shm";
 
 impl Plan {
     pub(super) fn of(trace: Arc<Trace>) -> Self {
-        let shared_by = shared_by(&trace);
+        let (roots, spawns) = family(&trace);
+        let shared = shared(&trace, &spawns);
         let mut steps = vec![Vec::new(); trace.tasks.len()];
         for (number, operation) in (0_u32..).zip(&trace.operations) {
-            steps[home(&trace, &shared_by, operation) as usize].push(number);
+            steps[home(&trace, &shared, operation) as usize].push(number);
         }
-        let (roots, spawns) = family(&trace, &steps);
         let waits = waits(&trace, &steps, &spawns);
         let made_by = made_by(&trace);
         let (pieces, too_many) = pieces(&trace);
@@ -65,7 +74,14 @@ impl Plan {
                 "{too_many} mappings were taken back or advised on in thousands of parts: some parts stay longer"
             ));
         }
-        Self { trace, steps, roots, spawns, waits, files, pieces, made_by, shared_by, grown, remarks }
+        let by_one = shared.values().filter(|how| **how != Shared::Inherited).count();
+        if by_one > 0 {
+            remarks.push(format!(
+                "{by_one} mappings of anonymous memory that processes share are touched by the process that made them, \
+                 as one that shares them was begun by another thread or before they were made"
+            ));
+        }
+        Self { trace, steps, roots, spawns, waits, files, pieces, made_by, shared, grown, remarks }
     }
 
     /// Files that are laid out, in order.
@@ -100,7 +116,7 @@ impl Plan {
 
     /// Whether the task that did it does it here, too.
     fn is_own(&self, operation: &Operation) -> bool {
-        home(&self.trace, &self.shared_by, operation) == operation.task
+        home(&self.trace, &self.shared, operation) == operation.task
     }
 
     pub(super) fn is_in_memory(&self, operation: &Operation) -> bool {
@@ -124,11 +140,16 @@ impl Plan {
 
     /// Whether the process of `task` made the mapping, or is the one that touches it for all.
     pub(super) fn is_mapped_by(&self, mapping: u32, task: u32) -> bool {
-        match (self.shared_by.get(&mapping), self.made_by[mapping as usize]) {
-            (Some(&by), _) => by == task,
-            (None, NONE) => true,
+        match (self.shared.get(&mapping), self.made_by[mapping as usize]) {
+            (Some(Shared::Inherited), _) | (None, NONE) => true,
+            (Some(&Shared::By(by)), _) => by == task,
             (None, maker) => maker == self.trace.tasks[task as usize].process,
         }
+    }
+
+    /// Whether a mapping is of anonymous memory that processes share.
+    pub(super) fn is_shared_memory(&self, mapping: u32) -> bool {
+        self.shared.contains_key(&mapping)
     }
 
     pub(super) fn footprint(&self) -> Footprint {
@@ -161,25 +182,57 @@ fn made_by(trace: &Trace) -> Vec<u32> {
     by
 }
 
-/// Anonymous memory that processes share is touched by the process that mapped it.
-fn shared_by(trace: &Trace) -> BTreeMap<u32, u32> {
-    let mut by = BTreeMap::new();
-    for operation in trace.operations.iter().filter(|operation| operation.kind == OperationKind::Map) {
-        let mapping = trace.mappings[operation.object as usize];
-        if mapping.shared && mapping.file == NONE {
-            by.entry(operation.object).or_insert(trace.tasks[operation.task as usize].process);
+/// Anonymous memory that processes share, and whether all that touch it can have it from the one that mapped it.
+fn shared(trace: &Trace, spawns: &BTreeMap<u32, u32>) -> BTreeMap<u32, Shared> {
+    let mut maps: BTreeMap<u32, (u32, u32)> = BTreeMap::new();
+    for (step, operation) in (0_u32..).zip(&trace.operations) {
+        let is_map = operation.kind == OperationKind::Map;
+        if is_map && is_shared_memory(trace, operation.object) {
+            let process = trace.tasks[operation.task as usize].process;
+            maps.entry(operation.object).or_insert((process, step));
         }
     }
-    by
+    let began: BTreeMap<u32, u32> = spawns.iter().map(|(&step, &child)| (child, step)).collect();
+    // A process has it if it was begun by the first task of one that has it, after it was mapped.
+    let has = |process: u32, (maker, step): (u32, u32)| {
+        let mut process = process;
+        while process != maker {
+            let Some(&spawn) = began.get(&process) else { return false };
+            let parent = trace.operations[spawn as usize].task;
+            if spawn < step || trace.tasks[parent as usize].process != parent {
+                return false;
+            }
+            process = parent;
+        }
+        true
+    };
+    let mut shared: BTreeMap<u32, Shared> =
+        maps.keys().map(|&mapping| (mapping, Shared::Inherited)).collect();
+    for operation in &trace.operations {
+        let touches = matches!(operation.kind, OperationKind::Touch | OperationKind::Dirty);
+        let map = touches.then(|| maps.get(&operation.object)).flatten();
+        if let Some(&map) = map
+            && !has(trace.tasks[operation.task as usize].process, map)
+        {
+            shared.insert(operation.object, Shared::By(map.0));
+        }
+    }
+    shared
+}
+
+fn is_shared_memory(trace: &Trace, mapping: u32) -> bool {
+    let mapping = trace.mappings[mapping as usize];
+    mapping.shared && mapping.file == NONE
 }
 
 /// The task that makes an operation: what is on memory is made by the first of its process.
-fn home(trace: &Trace, shared_by: &BTreeMap<u32, u32>, operation: &Operation) -> u32 {
+fn home(trace: &Trace, shared: &BTreeMap<u32, Shared>, operation: &Operation) -> u32 {
     let process = trace.tasks[operation.task as usize].process;
     match operation.kind {
-        OperationKind::Touch | OperationKind::Dirty => {
-            shared_by.get(&operation.object).copied().unwrap_or(process)
-        }
+        OperationKind::Touch | OperationKind::Dirty => match shared.get(&operation.object) {
+            Some(&Shared::By(task)) => task,
+            _ => process,
+        },
         OperationKind::Exec => process,
         kind if kind.acts_on() == ActsOn::Mapping => process,
         _ => operation.task,
@@ -196,11 +249,15 @@ fn is_in_memory(trace: &Trace, operation: &Operation) -> bool {
 }
 
 /// Tasks that begin by themselves, and who spawns the others: each has one parent, and nobody is its own ancestor.
-fn family(trace: &Trace, steps: &[Vec<u32>]) -> (Vec<u32>, BTreeMap<u32, u32>) {
-    let spawned: BTreeSet<u32> = (trace.operations.iter())
-        .filter(|operation| operation.kind == OperationKind::Spawn)
-        .map(|operation| operation.object)
-        .collect();
+fn family(trace: &Trace) -> (Vec<u32>, BTreeMap<u32, u32>) {
+    let mut spawned = BTreeSet::new();
+    let mut steps = vec![Vec::new(); trace.tasks.len()];
+    for (step, operation) in (0_u32..).zip(&trace.operations) {
+        if operation.kind == OperationKind::Spawn {
+            spawned.insert(operation.object);
+            steps[operation.task as usize].push(step);
+        }
+    }
     let all = 0..trace.tasks.len() as u32;
     // Whoever nobody spawns begins; then whoever is left, since tasks that spawn each other begin somewhere.
     let first = all.clone().filter(|task| !spawned.contains(task));
@@ -213,10 +270,10 @@ fn family(trace: &Trace, steps: &[Vec<u32>]) -> (Vec<u32>, BTreeMap<u32, u32>) {
         let mut open = vec![task];
         while let Some(parent) = open.pop() {
             for &step in &steps[parent as usize] {
-                let operation = &trace.operations[step as usize];
-                if operation.kind == OperationKind::Spawn && known.insert(operation.object) {
-                    spawns.insert(step, operation.object);
-                    open.push(operation.object);
+                let child = trace.operations[step as usize].object;
+                if known.insert(child) {
+                    spawns.insert(step, child);
+                    open.push(child);
                 }
             }
         }

@@ -14,25 +14,34 @@ use super::plan::Plan;
 use super::{Pace, SLEEP_MIN};
 use crate::limits::{GROUP, Limits};
 use crate::outcome::WorkloadError;
-use crate::system::{Advice, Errno, FileAdvice, FileMapping, OpenMode, System, SystemError, TaskSpec};
+use crate::system::{
+    Advice, Errno, FileAdvice, FileMapping, OpenMode, SharedMemory, System, SystemError, TaskSpec,
+};
 
 /// What a task returns.
 type Counted = Result<Counts, WorkloadError>;
+/// Anonymous memory that a task shares with those that come of it, by mapping and first page of a piece.
+type Memories = BTreeMap<(u32, u64), SharedMemory>;
 /// A task at work: it spawns others like itself, so its type must be named.
 type Working = Pin<Box<dyn Future<Output = Counted>>>;
 
-/// Begins a task of the trace. `delay_ns` is how long it thinks first; the first ones come from outside of the group.
+/// Begins a task of the trace. `delay_ns` is how long it thinks first; it comes from one that has `memories`, the first
+/// ones from outside of the group.
 pub(super) async fn spawn<S: System>(
     sys: &S,
     plan: &Arc<Plan>,
     task: u32,
     course: Course,
     delay_ns: u64,
-    is_first: bool,
+    memories: Option<&Memories>,
 ) -> Result<S::Task<Counted>, SystemError> {
     let called = &plan.trace.tasks[task as usize].name;
     let called = if called.is_empty() { "task" } else { called };
-    let spec = if is_first { Limits::task(called) } else { TaskSpec::named(called).in_cgroup(GROUP) };
+    let spec = match memories {
+        None => Limits::task(called),
+        Some(_) => TaskSpec::named(called).in_cgroup(GROUP),
+    };
+    let memories = memories.cloned().unwrap_or_default();
     let plan = Arc::clone(plan);
     let work = move |sys: S| -> Working {
         Box::pin(async move {
@@ -46,6 +55,7 @@ pub(super) async fn spawn<S: System>(
                 direct: BTreeSet::new(),
                 pieces: BTreeMap::new(),
                 ended: BTreeSet::new(),
+                memories,
                 children: BTreeMap::new(),
                 counts: Counts { tasks: 1, ..Counts::default() },
             };
@@ -80,6 +90,8 @@ struct Player<S: System> {
     pieces: BTreeMap<(u32, u64), S::Mapping>,
     /// Pieces that were taken back.
     ended: BTreeSet<(u32, u64)>,
+    /// Of memory that processes share, all that it has, touched or not.
+    memories: Memories,
     children: BTreeMap<u32, S::Task<Counted>>,
     counts: Counts,
 }
@@ -150,17 +162,12 @@ impl<S: System> Player<S> {
         }
         let made = match operation.kind {
             OperationKind::Spawn => self.spawn(step).await,
-            OperationKind::Exec => {
-                self.pieces.clear();
-                Ok(())
-            }
+            OperationKind::Exec => self.exec().await,
+            OperationKind::Map => self.share(operation.object).await,
             // Its memory and files go with the task, when it has no more to do.
-            OperationKind::Exit | OperationKind::Map => Ok(()),
+            OperationKind::Exit => Ok(()),
             OperationKind::Sync => self.sys.sync().await,
-            OperationKind::Unmap => {
-                self.unmap(operation);
-                Ok(())
-            }
+            OperationKind::Unmap => self.unmap(operation).await,
             OperationKind::AdviseMapping => self.advise(operation).await,
             OperationKind::Touch | OperationKind::Dirty => self.touch(operation).await,
             _ => self.on_file(operation).await,
@@ -181,7 +188,7 @@ impl<S: System> Player<S> {
         let Some(&child) = plan.spawns.get(&step) else { return Ok(()) };
         let at_ns = plan.trace.operations[step as usize].at_ns;
         let delay = plan.first_think(child, at_ns);
-        let task = spawn(&self.sys, &plan, child, self.course, delay, false).await?;
+        let task = spawn(&self.sys, &plan, child, self.course, delay, Some(&self.memories)).await?;
         self.children.insert(child, task);
         Ok(())
     }
@@ -282,12 +289,47 @@ impl<S: System> Player<S> {
         all[from..].iter().take_while(|piece| piece.first < past).copied().collect()
     }
 
-    fn unmap(&mut self, operation: &Operation) {
+    /// Memory that processes share is there from the call that maps it on: those that come of this task have it, too.
+    async fn share(&mut self, mapping: u32) -> Result<(), SystemError> {
+        if !self.plan.is_shared_memory(mapping) {
+            return Ok(());
+        }
+        let plan = Arc::clone(&self.plan);
+        for piece in &plan.pieces[mapping as usize] {
+            let key = (mapping, piece.first);
+            if !self.memories.contains_key(&key) {
+                let len = Bytes((piece.past - piece.first) * PAGE_SIZE);
+                self.memories.insert(key, self.sys.share_memory(len).await?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets go of memory that processes share; what of it was touched is among the pieces.
+    async fn leave(&mut self, key: (u32, u64)) -> Result<(), SystemError> {
+        let memory = self.memories.remove(&key);
+        if let (Some(memory), None) = (memory, self.pieces.remove(&key)) {
+            drop(self.sys.map_shared_memory(memory).await?);
+        }
+        Ok(())
+    }
+
+    /// Another program has none of the memory.
+    async fn exec(&mut self) -> Result<(), SystemError> {
+        while let Some((&key, _)) = self.memories.first_key_value() {
+            self.leave(key).await?;
+        }
+        self.pieces.clear();
+        Ok(())
+    }
+
+    async fn unmap(&mut self, operation: &Operation) -> Result<(), SystemError> {
         for piece in self.pieces_of(operation) {
             let key = (operation.object, piece.first);
-            self.pieces.remove(&key);
+            self.leave(key).await?;
             self.ended.insert(key);
         }
+        Ok(())
     }
 
     async fn advise(&mut self, operation: &Operation) -> Result<(), SystemError> {
@@ -340,6 +382,11 @@ impl<S: System> Player<S> {
     async fn map(&mut self, mapping: u32, piece: Piece) -> Result<S::Mapping, SystemError> {
         let how = self.plan.trace.mappings[mapping as usize];
         let len = Bytes((piece.past - piece.first) * PAGE_SIZE);
+        if self.plan.is_shared_memory(mapping) {
+            let memory = self.memories.get(&(mapping, piece.first)).copied();
+            let missing = || SystemError::new("mmap", "shared memory", Errno::NoEnt);
+            return self.sys.map_shared_memory(memory.ok_or_else(missing)?).await;
+        }
         if how.file == NONE {
             return self.sys.map_anonymous(len).await;
         }

@@ -18,7 +18,8 @@ fn plan(files: usize, operations: Vec<Operation>) -> Plan {
     let files = vec![TraceFile { size_bytes: 1 << 20, ..TraceFile::default() }; files];
     let (file, file_offset, len) = (NONE, 0, 1 << 20);
     let (shared, writable, executable) = (false, true, false);
-    let mappings = vec![TraceMapping { file, file_offset, len, shared, writable, executable }; 2];
+    let mut mappings = vec![TraceMapping { file, file_offset, len, shared, writable, executable }; 2];
+    mappings[1].shared = true;
     let trace = Trace { tasks, files, mappings, operations, ..Trace::default() };
     trace.check().expect("it can be replayed");
     Plan::of(Arc::new(trace))
@@ -71,6 +72,33 @@ fn a_task_waits_for_a_child_that_ended_while_it_did_nothing() {
         ],
     );
     assert_eq!(plan.waits, BTreeMap::new());
+}
+
+/// ```text
+///   process 0 maps, begins child 2: both touch what they share
+///   process 0 maps, its thread 1 begins child 2, or it was begun before: process 0 touches for both, and that is said
+/// ```
+#[test]
+fn who_shares_memory_touches_it_if_it_comes_of_who_mapped_it() {
+    let steps = |map_us: u64, parent: u32| {
+        let plan = plan(
+            0,
+            vec![
+                operation(5, 0, OperationKind::Spawn, 1, 0, 0),
+                operation(map_us.min(10), 0, OperationKind::Map, 1, 0, 8192),
+                operation(20, parent, OperationKind::Spawn, 2, 0, 0),
+                operation(map_us.max(20), 0, OperationKind::Map, 1, 0, 8192),
+                operation(40, 2, OperationKind::Dirty, 1, 0, 4096),
+            ]
+            .into_iter()
+            .filter(|operation| operation.kind != OperationKind::Map || operation.at_ns == map_us * 1000)
+            .collect(),
+        );
+        (plan.steps[2].len(), plan.is_mapped_by(1, 2), plan.remarks().count())
+    };
+    assert_eq!(steps(10, 0), (1, true, 0));
+    assert_eq!(steps(10, 1), (0, false, 1), "a thread is a process here, and has it not");
+    assert_eq!(steps(30, 0), (0, false, 1));
 }
 
 #[test]

@@ -91,6 +91,15 @@ decisions! {
         GivesUp,
     }
 
+    /// Whether reclaim for readahead may enter filesystems. Where it may not, dentries, inodes and pages of files in
+    /// memory stay.
+    ReadaheadReclaim = "filesystems in reclaim for readahead" {
+        /// If that for other pages of the file may (up to 5.7).
+        AsFile,
+        /// It may not ("mm: use memalloc_nofs_save in readahead path", f2c817bed58d, 5.8).
+        SparesFilesystems,
+    }
+
     /// Where requests for pages that are about to be written go (MECHANISMS 1.9, 10.2).
     DirtySpread = "zones for pages that are about to be dirty" {
         /// Where all go (up to 3.2).
