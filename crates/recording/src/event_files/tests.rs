@@ -115,7 +115,7 @@ fn events_that_were_written_stay_where_the_system_refuses_the_end_of_a_run() {
     let mut names = Names::default();
     let chunk = events(&mut names, 0, 5000);
     writer.events().unwrap().append(&chunk, &names).unwrap();
-    fs::create_dir_all(writer.path().join(crate::files::SERIES).join("in the way")).unwrap();
+    fs::create_dir_all(writer.path().join(crate::layout::SERIES).join("in the way")).unwrap();
     let error = writer.finish(&example()).unwrap_err();
     let RecordingError::Partial { path, .. } = &error else { panic!("{error}") };
     assert!(read_all(path).len() >= 4096, "the first chunk is there");
