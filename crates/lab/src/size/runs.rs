@@ -204,8 +204,8 @@ impl<'a> Field<'a> {
         Ok((sim_run(program, setting, Filesystem::Ext4, seed, self.plan.interval), identity))
     }
 
-    /// A run of a whole trace of requests as a replay, which gives the same recording. A sample's has none: its machine is
-    /// none that has a name.
+    /// A run of a whole trace of requests as a replay, which gives the same recording. A sample's has none: its
+    /// machine is none that has a name.
     fn replay(&self, run: &Run) -> Option<ReplayScenario> {
         let Subject::Requests { format, id, .. } = self.subject else { return None };
         let plan = self.plan;
