@@ -63,20 +63,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// Charges whole pages for objects to the cgroup of `process`.
     pub(crate) async fn charge_objects(&self, process: &Process, pages: u32, gfp: Gfp) -> Result<(), Errno> {
-        self.charge_objects_to(process.memcg(), process, pages, gfp).await
-    }
-
-    /// Charges whole pages for objects that `process` makes to `payer`.
-    pub(crate) async fn charge_objects_to(
-        &self,
-        payer: MemcgId,
-        process: &Process,
-        pages: u32,
-        gfp: Gfp,
-    ) -> Result<(), Errno> {
-        self.charge_pages(process, payer, pages, gfp | Gfp::ACCOUNT).await?;
+        let memcg = process.memcg();
+        self.charge_pages(process, memcg, pages, gfp | Gfp::ACCOUNT).await?;
         let cpu = self.machine().current_cpu();
-        self.mem(|mem| mem.core.cgroups.object_pages_charged(cpu, payer, pages));
+        self.mem(|mem| mem.core.cgroups.object_pages_charged(cpu, memcg, pages));
         Ok(())
     }
 

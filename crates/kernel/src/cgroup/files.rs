@@ -84,8 +84,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 let Err(pages) = self.mem(|mem| mem.core.cgroups.pay_for_group(cpu, payer, bytes)) else {
                     break;
                 };
-                let charged = self.charge_objects_to(payer, process, pages, Gfp::KERNEL).await;
+                let charged = self.charge_pages(process, payer, pages, Gfp::KERNEL | Gfp::ACCOUNT).await;
                 charged.inspect_err(|_| self.mem(|mem| mem.core.cgroups.give_back_cost(payer, paid)))?;
+                let cpu = self.machine().current_cpu();
+                self.mem(|mem| mem.core.cgroups.object_pages_charged(cpu, payer, pages));
             }
             paid += bytes;
         }
