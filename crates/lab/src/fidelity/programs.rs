@@ -29,6 +29,8 @@ struct Program {
     capture: String,
     kernel: String,
     mem: String,
+    /// What both machines swap to.
+    swap: Option<String>,
     row: Vec<Limited>,
 }
 
@@ -51,9 +53,10 @@ pub(super) fn rows() -> Vec<Row> {
 }
 
 fn rows_of(program: &Program) -> impl Iterator<Item = Row> + '_ {
-    let Program { name, trace, capture, kernel, mem, row } = program;
+    let Program { name, trace, capture, kernel, mem, swap, row } = program;
+    let swap = swap.as_ref().map(|areas| format!(" --swap {areas}")).unwrap_or_default();
     row.iter().flat_map(move |Limited { limit, guest, simulated }| {
-        let replay = format!("pagetide replay {trace} --limit {limit} --mem {mem} --pace asap");
+        let replay = format!("pagetide replay {trace} --limit {limit} --mem {mem}{swap} --pace asap");
         let command = format!("{capture}; {replay} --kernel {kernel} --machine guest-tcg");
         simulated.iter().map(move |(counter, &simulated)| {
             let guest = guest.get(counter).copied().into_iter().collect::<Vec<_>>();

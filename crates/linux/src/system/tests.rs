@@ -113,8 +113,10 @@ fn files_are_advised_cut_and_renamed_as_the_kernel_does_it() {
 /// ```
 #[test]
 fn memory_is_shared_by_who_made_it_and_those_that_come_of_it() {
+    fn refused<T>(tried: Result<T, SystemError>) -> Result<(), Errno> {
+        tried.map(drop).map_err(|error| error.errno)
+    }
     let (_root, system, _receiver) = plain(&[]);
-    let refused = |tried: Result<_, SystemError>| tried.map(drop).map_err(|error| error.errno);
     let seen = block_on(async {
         let memory = system.share_memory(Bytes(16 * 4096)).await?;
         let mapping = system.map_shared_memory(memory).await?;
