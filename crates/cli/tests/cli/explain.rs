@@ -45,8 +45,8 @@ fn memory_low_did_or_did_not_protect_and_the_paragraph_says_why() {
     linux-5.4 low=4M : 4 MiB on cgroup `A` protected a part: it used 16.1 MiB at most, and what is above its protection reclaim may take, since Linux 5.4 the less the nearer it is: it went down to 9.98 MiB; 1601 of its pages were reclaimed, 1600 came back. No walk of reclaim found it below its protection.
     linux-5.4 low=20M : 20 MiB on cgroup `A` protected it: it used 16.3 MiB at most, so every walk of reclaim could pass it by; it lost nothing while 75365 pages were taken elsewhere. Reclaim passed it by 2048 times for it.
     linux-6.12 low=4M : 4 MiB on cgroup `A` was not what kept its pages: it used 16.3 MiB at most, more than is protected, and yet reclaim took none of it: no active list was opened in the whole run, so inactive pages of others were enough. No walk of reclaim found it below its protection.
-    linux-6.12 low=4M --param topology=parent --param limit=48M: 4 MiB on cgroup `P/A` protected a part: it used 16.2 MiB at most, and what is above its protection reclaim may take, since Linux 5.4 the less the nearer it is: it went down to 7.66 MiB; 2399 of its pages were reclaimed, 2398 came back. No walk of reclaim found it below its protection.
-    linux-6.12 low=20M --param topology=parent --param limit=48M: 20 MiB on cgroup `P/A` protected it: it used 16.2 MiB at most, so every walk of reclaim could pass it by; it lost nothing while 94554 pages were taken elsewhere. Reclaim passed it by 8350 times for it.
+    linux-6.12 low=4M --param topology=parent --param limit=48M: 4 MiB on cgroup `P/A` protected a part: it used 16.2 MiB at most, and what is above its protection reclaim may take, since Linux 5.4 the less the nearer it is: it went down to 7.66 MiB; 2393 of its pages were reclaimed, 2392 came back. No walk of reclaim found it below its protection.
+    linux-6.12 low=20M --param topology=parent --param limit=48M: 20 MiB on cgroup `P/A` protected it: it used 16.2 MiB at most, so every walk of reclaim could pass it by; it lost nothing while 94572 pages were taken elsewhere. Reclaim passed it by 8355 times for it.
     ");
 }
 

@@ -119,13 +119,13 @@ fn what_a_protection_is_worth_depends_on_where_reclaim_begins() {
     P has little
       too little above: `memory.low` of 40 MiB on cgroup `P/A` protected a part: cgroup `P` above it has only 10 MiB to share out for reclaim that begins above that one, and it used 30.1 MiB at most; 4524 of its pages were reclaimed, 0 came back.
     P has none, but is itself at its limit
-      protected: `memory.low` of 40 MiB on cgroup `P/A` protected it: it used 30.1 MiB at most, so every walk of reclaim could pass it by; it lost nothing while 95066 pages were taken elsewhere.
+      protected: `memory.low` of 40 MiB on cgroup `P/A` protected it: it used 30.1 MiB at most, so every walk of reclaim could pass it by; it lost nothing while 95079 pages were taken elsewhere.
     A is at its own limit
       own limit: `memory.low` of 40 MiB on cgroup `P/A` did not protect it from its own `memory.max`: protection counts for reclaim from above only; 10325 of its pages were reclaimed, 7680 came back.
     A is all that P has
       overridden: `memory.low` of 40 MiB on cgroup `P/A` did not hold: it was overridden 315 times, when reclaim found too little elsewhere; 3969 of its pages were reclaimed, 0 came back.
     A uses more, and P is at its limit
-      in part: `memory.low` of 40 MiB on cgroup `P/A` protected a part: it used 52.7 MiB at most, and what is above its protection reclaim may take, since Linux 5.4 the less the nearer it is: it went down to 41 MiB; 3621 of its pages were reclaimed, 0 came back.
+      in part: `memory.low` of 40 MiB on cgroup `P/A` protected a part: it used 52.6 MiB at most, and what is above its protection reclaim may take, since Linux 5.4 the less the nearer it is: it went down to 41 MiB; 3621 of its pages were reclaimed, 0 came back.
     nobody needs anything
       no reclaim: `memory.low` of 40 MiB on cgroup `P/A` had nothing to do: nobody reclaimed anything.
     ");
@@ -159,9 +159,9 @@ fn a_run_with_events_says_how_often_the_protection_decided() {
     linux-6.12 topology=same low=60M
       in part: `memory.low` of 60 MiB on cgroup `A` protected a part: it used 124 MiB at most, and what is above its protection reclaim may take, since Linux 5.4 the less the nearer it is: it went down to 123 MiB; 49666 of its pages were reclaimed, 0 came back. No walk of reclaim found it below its protection.
     linux-6.12 topology=parent limit=48M low=20M
-      protected: `memory.low` of 20 MiB on cgroup `P/A` protected it: it used 16.3 MiB at most, so every walk of reclaim could pass it by; it lost nothing while 68906 pages were taken elsewhere. Reclaim passed it by 6060 times for it.
+      protected: `memory.low` of 20 MiB on cgroup `P/A` protected it: it used 16.3 MiB at most, so every walk of reclaim could pass it by; it lost nothing while 68924 pages were taken elsewhere. Reclaim passed it by 6065 times for it.
     linux-6.12 topology=parent limit=12M low=20M
-      overridden: `memory.low` of 20 MiB on cgroup `P/A` did not hold: it was overridden 1332 times, when reclaim found too little elsewhere; 9324 of its pages were reclaimed, 8192 came back. Reclaim also passed it by 68944 times for it.
+      overridden: `memory.low` of 20 MiB on cgroup `P/A` did not hold: it was overridden 1332 times, when reclaim found too little elsewhere; 9324 of its pages were reclaimed, 8192 came back. Reclaim also passed it by 69478 times for it.
     linux-5.3 topology=same low=1G
       overridden: `memory.low` of 1 GiB on cgroup `A` did not hold: it was overridden 3198 times, when reclaim found too little elsewhere; 49035 of its pages were reclaimed, 0 came back. Reclaim also passed it by 71753 times for it.
     linux-5.3 topology=siblings low=4M
