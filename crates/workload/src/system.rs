@@ -457,8 +457,8 @@ pub trait System: Clone + 'static {
     /// Maps private anonymous memory.
     async fn map_anonymous(&self, len: Bytes) -> Result<Self::Mapping, SystemError>;
     /// Makes memory that this task shares with those that it spawns from now on, and they with theirs:
-    /// `mmap(MAP_SHARED | MAP_ANONYMOUS)`. Its pages come when they are first touched, lie with the other anonymous ones,
-    /// count as shared memory, and go when the last task that has it ends or drops its mapping.
+    /// `mmap(MAP_SHARED | MAP_ANONYMOUS)`. Its pages come when they are first touched, lie with the other anonymous
+    /// ones, count as shared memory, and go when the last task that has it ends or drops its mapping.
     ///
     /// # Errors
     /// `NoMem`; `Killed`; `NotSup` where a backend has no such call.

@@ -1,7 +1,8 @@
 //! Files in memory as they are known: names, sizes, pages, and who has them open or mapped.
 //!
 //! A file lives as long as it has a name or a handle (memory that processes share is a file without a name); whoever
-//! drops the last one leaves its pages to be freed at the kernel's next step. Next: [`super::shared`], which reads and writes them.
+//! drops the last one leaves its pages to be freed at the kernel's next step. Next: [`super::shared`], which reads and
+//! writes them.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

@@ -145,7 +145,7 @@ fn with_swap_a_file_in_memory_can_be_larger_than_memory() {
 
 /// ```text
 ///   limit 16 MiB, zram, 12 MiB of a file in memory
-///   64 MiB of a file on the disk are read    reclaim for readahead enters no filesystem: it looks, and swaps hardly any
+///   64 MiB of a file on the disk are read    reclaim for readahead enters no filesystem: it looks, swaps hardly any
 ///   8 MiB of memory are touched              the file in memory is swapped out, by its filesystem
 /// ```
 #[test]
