@@ -65,7 +65,7 @@ fn what_is_wrong_is_told_with_its_line() {
     insta::assert_snapshot!(refused("fio version 2 iolog\na read 0\n"), @"line 2: the length is missing in `a read 0`; cut the log before that line, or write it again");
     insta::assert_snapshot!(refused("fio version 2 iolog\na shout\n"), @"line 2: `shout` is no action of an iolog; cut the log before that line, or write it again");
     insta::assert_snapshot!(refused("fio version 2 iolog\na read 9223372036854775807 1\n"), @"line 2: no file has bytes 9223372036854775807 and 1 more; cut the log before that line, or write it again");
-    insta::assert_snapshot!(refused("fio version 2 iolog\na add\n"), @"no operation on a file or on memory is in this fio log: 2 lines; write it with `write_iolog=LOG` of fio");
+    insta::assert_snapshot!(refused("fio version 2 iolog\na add\n"), @"read as a log of fio: no operation on a file or on memory is in it; 2 lines; write it with `write_iolog=LOG` of fio");
 }
 
 #[test]
