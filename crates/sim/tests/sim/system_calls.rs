@@ -393,14 +393,14 @@ fn no_page_of_a_file_on_xfs_is_had_by_throwing_dentries_out() {
         let spec = SimRun { layout: MemoryLayout::flat(Pages(64 << 8), 2), ..spec };
         let result = tell(&spec, |sys| async move {
             sys.cgroup_create("A").await?;
-            sys.lay_out_file("sparse", Bytes(3000 << 18)).await?;
+            sys.lay_out_file("sparse", Bytes(1000 << 18)).await?;
             let program = |sys: SimSystem| async move {
-                for number in 0..2500 {
+                for number in 0..800 {
                     drop(sys.open(&format!("file{number}"), OpenMode::Create).await.expect("memory"));
                 }
-                sys.cgroup_write("A", "memory.max", "6M").await.expect("a limit");
+                sys.cgroup_write("A", "memory.max", "2M").await.expect("a limit");
                 let file = sys.open("sparse", OpenMode::Read).await.expect("it exists");
-                for page in 0..3000 {
+                for page in 0..1000 {
                     sys.read(&file, page << 18, 4096).await.expect("memory");
                 }
             };
@@ -409,6 +409,6 @@ fn no_page_of_a_file_on_xfs_is_had_by_throwing_dentries_out() {
             Ok(())
         });
         let left = result.vmstat["nr_dentries"];
-        assert_eq!(left < 2501, throws, "{filesystem:?}: {left} dentries left");
+        assert_eq!(left < 801, throws, "{filesystem:?}: {left} dentries left");
     }
 }

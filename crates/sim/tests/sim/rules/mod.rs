@@ -6,8 +6,9 @@
 //! `cargo test -p pagetide-sim --test sim -- --nocapture every_answer` prints which scene tells
 //! which pair apart, and by what.
 //!
-//! Versions are tried in this order: those that have one of the two answers, then any. A pair that no
-//! scene tells apart is either dead or a case that the scenes lack.
+//! Versions are tried in this order: those that have one of the two answers, then any, both in the order of [`bases`];
+//! all scenes of one before the next, as most pairs show in some scene of the first. A pair that no scene tells apart
+//! is either dead or a case that the scenes lack.
 
 mod scenes;
 
@@ -24,14 +25,16 @@ use mm::version::rules::Rule;
 use scenes::{SCENES, Scene, Trace};
 
 /// Versions beside the presets: the series of 2018 as it was posted, whose parts need each other, and those with the
-/// multi-gen LRU.
-const SERIES: [&str; 5] = [
+/// multi-gen LRU that are not in [`FIRST`].
+const SERIES: [&str; 4] = [
+    "linux-6.12+lru-gen",
+    "linux-6.1+lru-gen",
     "linux-4.20-rc1+nofragment+watermark-boost-v2+fragment-stall",
     "linux-4.20-rc1+nofragment+watermark-boost+fragment-stall-v5",
-    "linux-6.1+lru-gen",
-    "linux-6.12+lru-gen",
-    "linux-7.2+lru-gen",
 ];
+
+/// The versions that are tried first: the newest with each way of reclaim, and the oldest.
+const FIRST: [&str; 3] = ["linux-7.2", "linux-7.2+lru-gen", "linux-2.6.32"];
 
 /// A run that somebody makes once, and others wait for.
 type Once = Arc<OnceLock<Trace>>;
@@ -56,9 +59,13 @@ impl Runs {
     }
 }
 
+/// In the order in which they are tried.
 fn bases() -> Vec<Version> {
-    let presets = Version::presets().map(|(name, _)| name);
-    SERIES.into_iter().chain(presets).map(|name| Version::parse(name).expect("a version")).collect()
+    let mut presets: Vec<&str> = Version::presets().map(|(name, _)| name).collect();
+    presets.retain(|name| !FIRST.contains(name));
+    presets.reverse();
+    let names = FIRST.into_iter().chain(presets).chain(SERIES);
+    names.map(|name| Version::parse(name).expect("a version")).collect()
 }
 
 /// The decisions in order, with the answers to each.
@@ -129,13 +136,13 @@ const UNSEEN: [(&str, &str); 18] = [
 /// Which scene tells two answers apart, on which version, and by what.
 fn telling(runs: &Runs, bases: &[Version], one: Rule, other: Rule) -> Option<String> {
     let owns = |base: &&Version| base.rules.has(one) || base.rules.has(other);
-    let (own, foreign): (Vec<&Version>, Vec<&Version>) = bases.iter().rev().partition(owns);
+    let (own, foreign): (Vec<&Version>, Vec<&Version>) = bases.iter().partition(owns);
     let mut bases: Vec<&Version> = own.into_iter().chain(foreign).collect();
     if unseen(one, other).is_some() {
         bases.truncate(1);
     }
-    for scene in SCENES {
-        for &base in &bases {
+    for &base in &bases {
+        for scene in SCENES {
             let with = |rule| Version { rules: base.rules.with(rule), ..base.clone() };
             if let Some(what) = runs.difference(scene, &with(one), &with(other)) {
                 return Some(format!("{} on {}: {what}", scene.name, base.name));
