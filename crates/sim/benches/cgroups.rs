@@ -31,6 +31,8 @@ const HELD: u64 = 8 << 12;
 /// What the reader may use where it is limited.
 const LIMIT: u64 = 64 << 20;
 const RUNS: usize = 3;
+/// What the tests run once of each scene: so many cgroups, one round.
+const TEST_COUNTS: [u64; 2] = [1, 10];
 
 /// What the other cgroups are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,19 +50,24 @@ enum Others {
 #[allow(clippy::print_stdout)] // The figures.
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let only_once = std::env::args().any(|word| word == "--test");
+    let (counts, rounds, runs): (&[u64], u64, usize) =
+        if only_once { (&TEST_COUNTS, 1, 1) } else { (&COUNTS, ROUNDS, RUNS) };
     let mut one = None;
     for others in [Others::Idle, Others::Holding, Others::Limited, Others::Protected] {
-        for (kernel, count) in KERNELS.into_iter().flat_map(|kernel| COUNTS.map(|count| (kernel, count))) {
+        for (kernel, &count) in
+            KERNELS.into_iter().flat_map(|kernel| counts.iter().map(move |count| (kernel, count)))
+        {
             let name = format!("{kernel} {others:?} {count}");
             if !words.iter().all(|word| name.split(' ').any(|part| part.eq_ignore_ascii_case(word))) {
                 continue;
             }
-            let (result, cost) = (0..RUNS)
-                .map(|_| play(kernel, others, count))
+            let (result, cost) = (0..runs)
+                .map(|_| play(kernel, others, count, rounds))
                 .min_by_key(|&(_, cost)| cost)
                 .expect("there are runs");
-            let nanos = cost.as_nanos() as f64 / (ROUNDS * FILE / units::PAGE_SIZE) as f64;
-            if count == COUNTS[0] {
+            let nanos = cost.as_nanos() as f64 / (rounds * FILE / units::PAGE_SIZE) as f64;
+            if count == counts[0] {
                 one = Some(nanos);
             }
             let ratio = one.map_or(String::new(), |one| format!("{:.2} times", nanos / one));
@@ -70,7 +77,7 @@ fn main() {
 }
 
 /// Runs a scene; how much processor time it took to read, without making the scene.
-fn play(kernel: &str, others: Others, count: u64) -> (SimResult, Duration) {
+fn play(kernel: &str, others: Others, count: u64, rounds: u64) -> (SimResult, Duration) {
     let program = Program::Workload(Workload::new("hot-and-stream", []).expect("the defaults"));
     let kernel = mm::Version::parse(kernel).expect("a preset");
     let hardware = Hardware::with_cpus(2).with_device(DeviceModel::NVME);
@@ -92,7 +99,7 @@ fn play(kernel: &str, others: Others, count: u64) -> (SimResult, Duration) {
         let reader = TaskSpec::named("reader").in_cgroup("reader");
         let task = sys.spawn(reader, move |sys: SimSystem| async move {
             let begin = processor_time();
-            let done = read(&sys).await;
+            let done = read(&sys, rounds).await;
             let nanos = processor_time().saturating_sub(begin).as_nanos();
             spent.store(u64::try_from(nanos).expect("less than centuries"), Ordering::Relaxed);
             done
@@ -105,9 +112,9 @@ fn play(kernel: &str, others: Others, count: u64) -> (SimResult, Duration) {
     (result, Duration::from_nanos(cost.load(Ordering::Relaxed)))
 }
 
-async fn read(sys: &SimSystem) -> Result<(), WorkloadError> {
+async fn read(sys: &SimSystem, rounds: u64) -> Result<(), WorkloadError> {
     let file = sys.open("file", OpenMode::Read).await?;
-    for _ in 0..ROUNDS {
+    for _ in 0..rounds {
         for offset in (0..FILE).step_by(1 << 16) {
             sys.read(&file, offset, 1 << 16).await?;
         }

@@ -59,7 +59,7 @@ fn install(python: &Path) -> Result<(), String> {
 fn run(python: &Path) -> Result<(), String> {
     let binary = target().join("debug").join("pagetide");
     let mut pytest = Command::new(python);
-    pytest.args(["-m", "pytest", "-rs"]).current_dir(root()).env("PAGETIDE_COMMAND", binary);
+    pytest.args(["-m", "pytest", "-rs", "-n", "auto"]).current_dir(root()).env("PAGETIDE_COMMAND", binary);
     if is_done(&mut pytest) { Ok(()) } else { Err("`pytest`".to_owned()) }
 }
 
