@@ -11,7 +11,7 @@ use mm::version::rules::{ReadaheadEffort, ReadaheadOrder, ReadaheadReclaim};
 use units::{Order, PAGE_SIZE};
 
 use crate::cache::add::Place;
-use crate::cache::window::Readahead;
+use crate::cache::window::{History, Readahead};
 use crate::errno::Errno;
 use crate::files::descriptor::OpenFile;
 use crate::files::inode::Inode;
@@ -76,10 +76,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             return Ok(());
         }
         let advanced = if expected {
-            window.advance(index, request, true, 0, max)
+            window.advance(index, request, true, History::NONE, max)
         } else {
             let size = (from - index) + request;
-            window.advance(from, size, true, 0, max)
+            window.advance(from, size, true, History::NONE, max)
         };
         if advanced.is_none() {
             return Ok(());
@@ -100,11 +100,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     /// Pages in memory right before `index`, at most `max`.
-    fn pages_before(&self, file: &OpenFile, index: u32, max: u32) -> u32 {
+    fn pages_before(&self, file: &OpenFile, index: u32, max: u32) -> History {
         self.mem(|mem| {
-            (1..=max.min(index))
+            let pages = (1..=max.min(index))
                 .take_while(|back| matches!(mem.cache.find(file.inode.mapping, index - back), Slot::Page(_)))
-                .count() as u32
+                .count() as u32;
+            History { pages, rule: mem.core.rules().readahead_history }
         })
     }
 

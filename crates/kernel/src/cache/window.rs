@@ -9,6 +9,8 @@
 //! reads what was asked for. Pure arithmetic: [`super::readahead`] reads the pages. Left out:
 //! what kernels read less than `fadvise` asks for. Windows of faults: [`super::mapped_readahead`].
 
+use mm::version::rules::ReadaheadHistory;
+
 /// What an open file remembers of its last reads (`file_ra_state`), in pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Readahead {
@@ -74,14 +76,14 @@ impl Readahead {
     }
 
     /// Moves on to the window for `index`, of which `request` pages are wanted. `on_marker`: the
-    /// marker was reached, nothing is missing yet. `history`: pages in memory right before
-    /// `index`. None: read just what was asked for (`ondemand_readahead`).
+    /// marker was reached, nothing is missing yet. None: read just what was asked for
+    /// (`ondemand_readahead`).
     pub(crate) fn advance(
         &mut self,
         index: u32,
         request: u32,
         on_marker: bool,
-        history: u32,
+        history: History,
         max: u32,
     ) -> Option<()> {
         let expected = index == self.start + (self.size - self.async_size) || index == self.start + self.size;
@@ -105,13 +107,10 @@ impl Readahead {
             self.start = index;
             self.size = Self::initial_size(request, max);
             self.async_size = if self.size > request { self.size - request } else { self.size };
-        } else if history >= request && history > 0 {
-            let history = if history >= index { history * 2 } else { history };
-            self.start = index;
-            self.size = (history + request).min(max);
-            self.async_size = 1;
         } else {
-            return None;
+            self.size = history.window(index, request, max)?;
+            self.start = index;
+            self.async_size = 1;
         }
         if index == self.start && self.size == self.async_size {
             // The request itself would hit the marker at once: merge the next window in.
@@ -146,6 +145,36 @@ impl Readahead {
     }
 }
 
+/// Pages in memory right before one that is missing: what other reads, of any descriptor, have left there.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct History {
+    pub(crate) pages: u32,
+    pub(crate) rule: ReadaheadHistory,
+}
+
+impl History {
+    /// Where nobody looks.
+    pub(crate) const NONE: Self = Self { pages: 0, rule: ReadaheadHistory::MoreThanAsked };
+
+    /// The first window of a read of `request` pages at `index` that continues what is there; `None` where it is too
+    /// little for that (`try_context_readahead`, `page_cache_sync_ra`).
+    fn window(self, index: u32, request: u32, max: u32) -> Option<u32> {
+        let least = match self.rule {
+            ReadaheadHistory::AnyPage => 1,
+            ReadaheadHistory::MoreThanAsked => request + 1,
+        };
+        if self.pages < least {
+            return None;
+        }
+        let back_to_the_beginning = self.pages >= index;
+        let all = request + self.pages * (1 + u32::from(back_to_the_beginning));
+        Some(match self.rule {
+            ReadaheadHistory::AnyPage => Readahead::initial_size(all, max),
+            ReadaheadHistory::MoreThanAsked => all.min(max),
+        })
+    }
+}
+
 /// The largest readahead window in pages (256 MiB): larger settings are cut down to it.
 pub(crate) const READAHEAD_PAGES_MAX: u32 = 1 << 16;
 
@@ -158,7 +187,9 @@ mod tests {
         reads
             .iter()
             .map(|&(index, request, marker)| {
-                state.advance(index, request, marker, 0, max).expect("a sequential read has a window");
+                state
+                    .advance(index, request, marker, History::NONE, max)
+                    .expect("a sequential read has a window");
                 (state.start, state.size, state.marker())
             })
             .collect()
@@ -185,10 +216,10 @@ mod tests {
     /// (end, order) of the windows of a stream of 128 KiB reads.
     fn ends_and_orders(count: usize, max: u32) -> Vec<(u32, u32)> {
         let mut state = Readahead::new();
-        assert_eq!(state.advance(0, 32, false, 0, max), Some(()));
+        assert_eq!(state.advance(0, 32, false, History::NONE, max), Some(()));
         let mut seen = vec![(state.start + state.size, state.order)];
         while seen.len() < count {
-            assert_eq!(state.advance(state.marker(), 32, true, 0, max), Some(()));
+            assert_eq!(state.advance(state.marker(), 32, true, History::NONE, max), Some(()));
             state.raise_order(max);
             assert_eq!(state.marker(), state.start, "always one window ahead");
             seen.push((state.start + state.size, state.order));
@@ -218,17 +249,34 @@ mod tests {
         assert_eq!((state.size, state.async_size, state.order), (4, 4, 6));
     }
 
-    #[test]
-    fn a_miss_in_the_middle_of_nothing_opens_no_window() {
+    fn read(history: u32, request: u32, rule: ReadaheadHistory) -> Option<(u32, u32)> {
         let mut state = Readahead::new();
-        assert_eq!(state.advance(1000, 4, false, 0, 32), None);
-        assert_eq!(state, Readahead::new());
+        let history = History { pages: history, rule };
+        state.advance(1000, request, false, history, 32).map(|()| (state.start, state.size))
     }
 
     #[test]
-    fn pages_found_before_a_miss_count_as_a_sequential_past() {
+    fn a_miss_in_the_middle_of_nothing_opens_no_window() {
         let mut state = Readahead::new();
-        assert_eq!(state.advance(1000, 4, false, 8, 32), Some(()));
-        assert_eq!((state.start, state.size, state.async_size), (1000, 12, 1));
+        assert_eq!(state.advance(1000, 4, false, History::NONE, 32), None);
+        assert_eq!(state, Readahead::new());
+    }
+
+    /// What a host of 6.18 was seen to read at such a miss, pages from there: with one page asked for 1, 1, 3, 4, 5 for 0
+    /// to 4 pages before it; with four of them 4 for 4 before, 9 for 5.
+    #[test]
+    fn more_pages_before_a_miss_than_it_asks_for_are_a_run_and_as_many_are_not() {
+        let read = |history, request| read(history, request, ReadaheadHistory::MoreThanAsked);
+        let sizes = [0, 1, 2, 3, 4].map(|history| read(history, 1).map(|(_, size)| size));
+        assert_eq!(sizes, [None, None, Some(3), Some(4), Some(5)]);
+        assert_eq!((read(4, 4), read(5, 4)), (None, Some((1000, 9))));
+        assert_eq!(read(32, 8), Some((1000, 32)), "no more than the largest window");
+    }
+
+    /// "Readahead will be started whenever reading page N+1 when it happened to read N recently", and not slowly.
+    #[test]
+    fn one_page_before_a_miss_was_enough_in_2_6_32() {
+        let read = |history, request| read(history, request, ReadaheadHistory::AnyPage);
+        assert_eq!((read(0, 1), read(1, 1), read(8, 4)), (None, Some((1000, 4)), Some((1000, 32))));
     }
 }

@@ -126,6 +126,7 @@ rules! {
     likely_merges: LikelyMerges,
     readahead_effort: ReadaheadEffort,
     readahead_reclaim: ReadaheadReclaim,
+    readahead_history: ReadaheadHistory,
     dirty_spread: DirtySpread,
     watermark_test: WatermarkTest,
     mark_gap: MarkGap,

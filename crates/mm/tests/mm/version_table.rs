@@ -180,6 +180,9 @@ fn every_version_decides_as_its_sources_say() {
     filesystems in reclaim for readahead
       ReadaheadReclaim(AsFile): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7
       ReadaheadReclaim(SparesFilesystems): 5.10 6.1 6.12 7.2
+    pages before a miss that make it part of a run
+      ReadaheadHistory(AnyPage): 2.6.32
+      ReadaheadHistory(MoreThanAsked): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
     zones for pages that are about to be dirty
       DirtySpread(Any): 2.6.32
       DirtySpread(BelowLimit): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2

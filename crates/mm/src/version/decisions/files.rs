@@ -100,6 +100,15 @@ decisions! {
         SparesFilesystems,
     }
 
+    /// How many pages in memory right before a missing one make a random read the next of a run.
+    ReadaheadHistory = "pages before a miss that make it part of a run" {
+        /// One is enough, and the window begins larger than both (up to 2013).
+        AnyPage,
+        /// More than are asked for; the window is both together ("readahead: make context readahead more conservative";
+        /// MECHANISMS-6X 2.1; so measured on a host of 6.18).
+        MoreThanAsked,
+    }
+
     /// Where requests for pages that are about to be written go (MECHANISMS 1.9, 10.2).
     DirtySpread = "zones for pages that are about to be dirty" {
         /// Where all go (up to 3.2).
