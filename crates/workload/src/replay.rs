@@ -211,6 +211,8 @@ struct Placed {
     kind: RequestKind,
     offset: u64,
     len: u64,
+    /// In a sample: readahead of the whole has brought the first page, which counts as a hit.
+    read_ahead: bool,
 }
 
 const FILE: &str = "device";
@@ -309,7 +311,11 @@ impl Replay {
                 continue;
             }
             let asked = sys.now();
-            count.request(offset, len, sys.resident_pages(&file, offset, len).await?);
+            let mut hits = sys.resident_pages(&file, offset, len).await?;
+            if request.read_ahead {
+                hits += 1 - sys.resident_pages(&file, offset, 1).await?;
+            }
+            count.request(offset, len, hits);
             match request.kind {
                 RequestKind::Read => {
                     count.reads += 1;
@@ -369,7 +375,13 @@ impl Requests<'_> {
                 let request = request.map_err(failed)?;
                 let offset = layout.offset(&request).ok_or_else(changed)?;
                 let len = u64::from(request.size_bytes);
-                Ok(Some(Placed { time_ns: request.time_ns, kind: request.kind, offset, len }))
+                Ok(Some(Placed {
+                    time_ns: request.time_ns,
+                    kind: request.kind,
+                    offset,
+                    len,
+                    read_ahead: false,
+                }))
             }
         }
     }

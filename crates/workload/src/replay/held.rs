@@ -11,17 +11,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use units::{Bytes, PAGE_SIZE};
 
 use super::Placed;
-use super::sample::{Sample, UNIT_PAGES};
+use super::sample::{Run, Sample, UNIT_PAGES};
 use crate::policy::index::Index;
 use crate::trace::{FILE_MAX, Place, Request, RequestKind, TraceError, TraceProblem, TraceReader};
 
 /// Bytes of a block of a block trace's sample.
 const UNIT: u64 = UNIT_PAGES * PAGE_SIZE;
 
+/// Beyond any offset.
+const READ_AHEAD: u64 = 1 << 63;
+
 /// All requests of a trace, or of a sample of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Held {
-    /// Twice the offset, and one more for a write.
+    /// Twice the offset, and one more for a write; [`READ_AHEAD`] more where readahead of the whole has brought the first
+    /// page.
     places: Vec<u64>,
     lens: Vec<u32>,
     /// Empty where nobody needs them.
@@ -132,7 +136,8 @@ impl Held {
         let (&place, &len) = (self.places.get(number)?, self.lens.get(number)?);
         let kind = if place & 1 == 1 { RequestKind::Write } else { RequestKind::Read };
         let time_ns = self.times.get(number).copied().unwrap_or(0);
-        Some(Placed { time_ns, kind, offset: place >> 1, len: u64::from(len) })
+        let (offset, read_ahead) = ((place & !READ_AHEAD) >> 1, place & READ_AHEAD != 0);
+        Some(Placed { time_ns, kind, offset, len: u64::from(len), read_ahead })
     }
 }
 
@@ -151,6 +156,7 @@ struct Part {
     units: Units,
     slots: Vec<u32>,
     seen: Seen,
+    run: Run,
 }
 
 /// Objects, or units of a device, in the order in which they turned up.
@@ -178,7 +184,15 @@ impl Part {
     fn new(sample: Option<Sample>, is_block: bool, keeps_times: bool) -> Self {
         let units = Units { index: Index::new(), numbers: Vec::new(), sizes: Vec::new() };
         let held = Held { sample, is_block, ..Held::default() };
-        Self { held, keeps_times, counts_only: false, units, slots: Vec::new(), seen: Seen::new() }
+        Self {
+            held,
+            keeps_times,
+            counts_only: false,
+            units,
+            slots: Vec::new(),
+            seen: Seen::new(),
+            run: Run::default(),
+        }
     }
 
     fn take(&mut self, request: &Request) {
@@ -199,9 +213,16 @@ impl Part {
     /// Of a request to a device: its pages that are in the sample. Those that lie side by side there stay one request.
     fn take_pages(&mut self, request: &Request, sample: Sample) {
         let (begin, end) = (request.offset_bytes, request.offset_bytes + u64::from(request.size_bytes));
+        let pages = begin / PAGE_SIZE..end.div_ceil(PAGE_SIZE);
+        // Where the sample has the page that readahead has brought, if there is one.
+        let mut ahead = None;
+        if request.kind == RequestKind::Read {
+            self.run.read(pages.start, pages.end - 1);
+            ahead = self.run.group_read_ahead(sample, pages.start);
+        }
         // From where to where in the sample, and the slot of its first unit.
         let mut run: Option<(u64, u64, u32)> = None;
-        for page in begin / PAGE_SIZE..end.div_ceil(PAGE_SIZE) {
+        for page in pages {
             let Some(place) = sample.place(page) else { continue };
             let slot = self.units.slot(place / UNIT_PAGES);
             let to_sample = |byte: u64| (place * PAGE_SIZE) + byte - (page * PAGE_SIZE);
@@ -210,15 +231,21 @@ impl Part {
             run = match run {
                 Some((first, last, slot)) if last == from => Some((first, to, slot)),
                 other => {
-                    if let Some((from, to, slot)) = other {
-                        self.push(request, from, to - from, Some(slot));
-                    }
+                    self.push_run(request, other, ahead);
                     Some((from, to, slot))
                 }
             };
         }
-        if let Some((from, to, slot)) = run {
-            self.push(request, from, to - from, Some(slot));
+        self.push_run(request, run, ahead);
+    }
+
+    fn push_run(&mut self, request: &Request, run: Option<(u64, u64, u32)>, ahead: Option<u64>) {
+        let Some((from, to, slot)) = run else { return };
+        self.push(request, from, to - from, Some(slot));
+        if let Some(place) = self.held.places.last_mut()
+            && ahead == Some(from / PAGE_SIZE)
+        {
+            *place |= READ_AHEAD;
         }
     }
 
@@ -278,7 +305,7 @@ impl Part {
         }
         for (place, &slot) in held.places.iter_mut().zip(&slots) {
             let within = if is_block { (*place >> 1) % UNIT } else { *place >> 1 };
-            *place = ((begins[slot as usize] + within) << 1) | (*place & 1);
+            *place = ((begins[slot as usize] + within) << 1) | (*place & (READ_AHEAD | 1));
         }
         held.size = end;
         Ok(held)
@@ -408,6 +435,18 @@ mod tests {
         assert_eq!(places(&held), expected.collect::<Vec<_>>());
         assert_eq!((held.one_of(), held.footprint_pages, held.times()), (16, 900, 16.0));
         assert_eq!(held.request_parts(), 16.0);
+    }
+
+    /// A run of single pages: of the page that each group has in the sample the whole misses one in sixteen, those that
+    /// begin a group, and one of the second read.
+    #[test]
+    fn what_readahead_of_the_whole_has_brought_is_marked_in_a_sample() {
+        let line = |page: u64| format!("1,5,28,4096,{}\n", page * PAGE_SIZE / 512);
+        let text: String = (0..16_000).map(line).collect();
+        let held = read(&text, &[Some(Sample::new(16, 3).unwrap().thinned(32))]).pop().unwrap();
+        let missed = (0..).map_while(|number| held.get(number)).filter(|placed| !placed.read_ahead).count();
+        assert!((40..90).contains(&missed), "{missed} of 1000, expected 63");
+        assert_eq!(places(&held), (0..1000).map(|page| (page * PAGE_SIZE, PAGE_SIZE)).collect::<Vec<_>>());
     }
 
     /// A request over many groups is one of many pages; one that misses the page of its group is none.

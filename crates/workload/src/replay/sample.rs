@@ -19,6 +19,10 @@
 //! or nothing would be left of it; smaller samples take blocks of [`UNIT_PAGES`] such groups, by hash, too. Blocks
 //! lie side by side in the replayed file, in the order of the device, each with all of its pages.
 //!
+//! Within a group the sample has no readahead. Of a group that a run of reads walks through the whole misses what is read
+//! first; readahead has brought the rest before it is asked for. So a page of the sample that is not in the first read of
+//! its group counts as a hit wherever it was ([`Run::group_read_ahead`]).
+//!
 //! What scales with it is decided by whoever replays: memory, readahead, what a request costs, the times of writeback.
 //! What does not: batches of charges and of reclaim. Left out: samples of a fixed size, whose rate falls with time.
 
@@ -33,6 +37,8 @@ pub struct Sample {
     salt: u64,
     /// Neighbouring pages of a block trace of which one is taken; at most `one_in`.
     one_of: u32,
+    /// Whether the whole is read ahead.
+    reads_ahead: bool,
 }
 
 /// The smallest part that makes sense: a sample of one in so many.
@@ -41,7 +47,7 @@ pub const ONE_IN_MAX: u32 = 4096;
 impl Sample {
     /// One address in `one_in`; `None` for less than one in one or in more than [`ONE_IN_MAX`].
     pub fn new(one_in: u32, salt: u64) -> Option<Self> {
-        (1..=ONE_IN_MAX).contains(&one_in).then_some(Self { one_in, salt, one_of: 1 })
+        (1..=ONE_IN_MAX).contains(&one_in).then_some(Self { one_in, salt, one_of: 1, reads_ahead: false })
     }
 
     /// Takes, of a block trace, one of so many neighbouring pages as leave two pages of a readahead window, which is
@@ -49,7 +55,7 @@ impl Sample {
     #[must_use]
     pub fn thinned(self, window: u32) -> Self {
         let most = if window == 0 { self.one_in } else { (window / 2).max(1) };
-        Self { one_of: self.one_in.min(most), ..self }
+        Self { one_of: self.one_in.min(most), reads_ahead: window > 0, ..self }
     }
 
     /// How many times as large the whole is.
@@ -76,6 +82,36 @@ impl Sample {
         let is_taken = page % u64::from(self.one_of) == part(group, !self.salt, self.one_of)
             && part(block, self.salt, self.one_in) < u64::from(self.one_of);
         is_taken.then_some(group)
+    }
+}
+
+/// Reads of a device, each of which begins where the one before it ended.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Run {
+    begin: u64,
+    /// The last page that was read, none at first.
+    last: Option<u64>,
+    reads: u32,
+}
+
+impl Run {
+    /// Moves on to a read of pages `first` to `last`.
+    pub(super) fn read(&mut self, first: u64, last: u64) {
+        match self.last {
+            Some(before) if first == before || first == before + 1 => self.reads += 1,
+            _ => (self.begin, self.reads) = (first, 1),
+        }
+        self.last = Some(last);
+    }
+
+    /// The group of which readahead of the whole has brought what this read, which begins at `first`, asks for: its
+    /// first one, if the run was in it before. A run that begins there is known as one by its second read, which misses,
+    /// too.
+    pub(super) fn group_read_ahead(&self, sample: Sample, first: u64) -> Option<u64> {
+        let group = first / u64::from(sample.one_of);
+        let begin = group * u64::from(sample.one_of);
+        let known = if self.begin >= begin { 2 } else { 1 };
+        (sample.reads_ahead && self.reads > known && first > begin).then_some(group)
     }
 }
 
@@ -138,5 +174,33 @@ mod tests {
                 assert!((0..).zip(&places).all(|(group, &place)| group == place), "a group has none");
             }
         }
+    }
+
+    /// ```text
+    ///   read       a a b b c c d d | d d e e
+    ///   group      0               | 1
+    ///   ahead              c c d d       e e
+    /// ```
+    /// `b` shows that it is a run, and misses as `a` does. Behind `d` the next group begins.
+    #[test]
+    fn of_a_group_that_a_run_walks_through_what_it_reads_later_is_read_ahead() {
+        let ahead = |sample: Sample, reads: &[(u64, u64)]| -> Vec<Option<u64>> {
+            let mut run = Run::default();
+            let read = |&(first, last): &(u64, u64)| {
+                run.read(first, last);
+                run.group_read_ahead(sample, first)
+            };
+            reads.iter().map(read).collect()
+        };
+        let sample = Sample::new(8, 1).unwrap().thinned(32);
+        let walk = [(0, 1), (2, 3), (4, 5), (6, 9), (10, 11)];
+        assert_eq!(ahead(sample, &walk), [None, None, Some(0), Some(0), Some(1)]);
+        assert_eq!(ahead(sample, &[(3, 4), (8, 9), (10, 11)]), [None; 3], "no run but at the end");
+        assert_eq!(
+            ahead(sample, &[(7, 7), (8, 9), (10, 11)]),
+            [None, None, Some(1)],
+            "known before its group"
+        );
+        assert_eq!(ahead(Sample::new(8, 1).unwrap().thinned(0), &walk), [None; 5], "without readahead");
     }
 }
