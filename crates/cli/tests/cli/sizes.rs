@@ -102,8 +102,8 @@ fn a_size_reads_from_what_to_set_to_what_it_rests_on() {
       limit  hits, %  refaults        in  read,  written,  run, s  slower,
                          per s  reclaim,    MiB       MiB                %
                                        s
-      4 MiB     6.69     42503     0.003     39         0   0.151    141.8
-     12 MiB    45.81     16723     0.001     20         0   0.087     39.5  knee
+      4 MiB     6.16     41776     0.003     39         0   0.151    142.6
+     12 MiB    45.76     16567     0.001     20         0   0.087     39.7  knee
      64 MiB    61.38         0         0     14         0   0.062        0  enough
        none    61.38         0         0     14         0   0.062        0
       knee: 12 MiB, between 4 MiB and 64 MiB, which were run, too (the limit

@@ -262,8 +262,8 @@ mod tests {
         assert_eq!(state, Readahead::new());
     }
 
-    /// What a host of 6.18 was seen to read at such a miss, pages from there: with one page asked for 1, 1, 3, 4, 5 for 0
-    /// to 4 pages before it; with four of them 4 for 4 before, 9 for 5.
+    /// What a host of 6.18 was seen to read at such a miss, pages from there: with one page asked for 1, 1, 3, 4, 5
+    /// for 0 to 4 pages before it; with four of them 4 for 4 before, 9 for 5.
     #[test]
     fn more_pages_before_a_miss_than_it_asks_for_are_a_run_and_as_many_are_not() {
         let read = |history, request| read(history, request, ReadaheadHistory::MoreThanAsked);

@@ -24,8 +24,8 @@ const READ_AHEAD: u64 = 1 << 63;
 /// All requests of a trace, or of a sample of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Held {
-    /// Twice the offset, and one more for a write; [`READ_AHEAD`] more where readahead of the whole has brought the first
-    /// page.
+    /// Twice the offset, and one more for a write; [`READ_AHEAD`] more where readahead of the whole has brought the
+    /// first page.
     places: Vec<u64>,
     lens: Vec<u32>,
     /// Empty where nobody needs them.

@@ -19,9 +19,9 @@
 //! or nothing would be left of it; smaller samples take blocks of [`UNIT_PAGES`] such groups, by hash, too. Blocks
 //! lie side by side in the replayed file, in the order of the device, each with all of its pages.
 //!
-//! Within a group the sample has no readahead. Of a group that a run of reads walks through the whole misses what is read
-//! first; readahead has brought the rest before it is asked for. So a page of the sample that is not in the first read of
-//! its group counts as a hit wherever it was ([`Run::group_read_ahead`]).
+//! Within a group the sample has no readahead. Of a group that a run of reads walks through the whole misses what is
+//! read first; readahead has brought the rest before it is asked for. So a page of the sample that is not in the
+//! first read of its group counts as a hit wherever it was ([`Run::group_read_ahead`]).
 //!
 //! What scales with it is decided by whoever replays: memory, readahead, what a request costs, the times of writeback.
 //! What does not: batches of charges and of reclaim. Left out: samples of a fixed size, whose rate falls with time.
@@ -105,8 +105,8 @@ impl Run {
     }
 
     /// The group of which readahead of the whole has brought what this read, which begins at `first`, asks for: its
-    /// first one, if the run was in it before. A run that begins there is known as one by its second read, which misses,
-    /// too.
+    /// first one, if the run was in it before. A run that begins there is known as one by its second read, which
+    /// misses, too.
     pub(super) fn group_read_ahead(&self, sample: Sample, first: u64) -> Option<u64> {
         let group = first / u64::from(sample.one_of);
         let begin = group * u64::from(sample.one_of);
