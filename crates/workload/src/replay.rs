@@ -33,6 +33,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use sample::Ahead;
 use units::{Bytes, Nanos, PAGE_SIZE};
 
 pub use held::{Held, Whole};
@@ -211,8 +212,8 @@ struct Placed {
     kind: RequestKind,
     offset: u64,
     len: u64,
-    /// In a sample: readahead of the whole has brought the first page, which counts as a hit.
-    read_ahead: bool,
+    /// Of the first page, in a sample.
+    ahead: Ahead,
 }
 
 const FILE: &str = "device";
@@ -286,7 +287,7 @@ impl Replay {
         let (start, mut begin) = (sys.now(), sys.now());
         let mut first_time = None;
         let mut requests = self.requests()?;
-        let mut number = 0;
+        let (mut number, mut missed) = (0, false);
         while let Some(request) = requests.next()? {
             let since_first =
                 Nanos(request.time_ns.saturating_sub(*first_time.get_or_insert(request.time_ns)));
@@ -311,11 +312,7 @@ impl Replay {
                 continue;
             }
             let asked = sys.now();
-            let mut hits = sys.resident_pages(&file, offset, len).await?;
-            if request.read_ahead {
-                hits += 1 - sys.resident_pages(&file, offset, 1).await?;
-            }
-            count.request(offset, len, hits);
+            count.request(offset, len, hits(&sys, &file, &request, &mut missed).await?);
             match request.kind {
                 RequestKind::Read => {
                     count.reads += 1;
@@ -357,6 +354,37 @@ impl Replay {
     }
 }
 
+/// Pages of a request that are there before it, and of a sample those that readahead of the whole would have brought.
+/// `missed`: whether the last page of the read before was not there.
+async fn hits<S: System>(
+    sys: &S,
+    file: &S::File,
+    request: &Placed,
+    missed: &mut bool,
+) -> Result<u64, WorkloadError> {
+    let &Placed { offset, len, kind, ahead, .. } = request;
+    let hits = sys.resident_pages(file, offset, len).await?;
+    let missed_before = std::mem::replace(missed, false);
+    if hits == pages_of(offset, len) {
+        return Ok(hits);
+    }
+    if kind == RequestKind::Read {
+        *missed = sys.resident_pages(file, offset + len - 1, 1).await? == 0;
+    }
+    let had_readahead = match ahead {
+        Ahead::Nothing => false,
+        Ahead::Brought => true,
+        Ahead::GoesOn => missed_before,
+    };
+    let is_brought = had_readahead && sys.resident_pages(file, offset, 1).await? == 0;
+    Ok(hits + u64::from(is_brought))
+}
+
+/// Pages that a range touches.
+fn pages_of(offset: u64, len: u64) -> u64 {
+    (offset + len).div_ceil(PAGE_SIZE) - (offset / PAGE_SIZE)
+}
+
 /// The requests of a run, one after the other.
 enum Requests<'a> {
     File { reader: Box<TraceReader<File>>, layout: &'a Layout },
@@ -380,7 +408,7 @@ impl Requests<'_> {
                     kind: request.kind,
                     offset,
                     len,
-                    read_ahead: false,
+                    ahead: Ahead::Nothing,
                 }))
             }
         }
@@ -418,7 +446,7 @@ struct Counts {
 
 impl Counts {
     fn request(&mut self, offset: u64, len: u64, hits: u64) {
-        let pages = (offset + len).div_ceil(PAGE_SIZE) - (offset / PAGE_SIZE);
+        let pages = pages_of(offset, len);
         self.pages += pages;
         self.hits += hits;
         self.request_hits += u64::from(hits == pages);

@@ -113,7 +113,7 @@ fn thinned(field: &Field<'_>) -> String {
         1 => String::new(),
         one_of => format!(
             "; of {one_of} neighbouring pages it has one, so readahead windows are a {one_of}th as long, a page counts as \
-             a hit where a run of reads was among these neighbours before it came to that page, and what a request \
+             a hit where the whole's readahead would have brought it, and what a request \
              costs the disk beside its bytes is divided among the parts that the sample has of it, on average (the CPU \
              time of calls is not, so times are longer than those of the whole)"
         ),

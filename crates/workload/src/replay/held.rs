@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use units::{Bytes, PAGE_SIZE};
 
-use super::Placed;
-use super::sample::{Run, Sample, UNIT_PAGES};
+use super::sample::{Ahead, Run, Sample, UNIT_PAGES};
+use super::{Placed, pages_of};
 use crate::policy::index::Index;
 use crate::trace::{FILE_MAX, Place, Request, RequestKind, TraceError, TraceProblem, TraceReader};
 
@@ -19,13 +19,14 @@ use crate::trace::{FILE_MAX, Place, Request, RequestKind, TraceError, TraceProbl
 const UNIT: u64 = UNIT_PAGES * PAGE_SIZE;
 
 /// Beyond any offset.
-const READ_AHEAD: u64 = 1 << 63;
+const BROUGHT: u64 = 1 << 63;
+const GOES_ON: u64 = 1 << 62;
 
 /// All requests of a trace, or of a sample of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Held {
-    /// Twice the offset, and one more for a write; [`READ_AHEAD`] more where readahead of the whole has brought the
-    /// first page.
+    /// Twice the offset, and one more for a write; [`BROUGHT`] or [`GOES_ON`] more for what [`Ahead`] says of the first
+    /// page.
     places: Vec<u64>,
     lens: Vec<u32>,
     /// Empty where nobody needs them.
@@ -136,14 +137,14 @@ impl Held {
         let (&place, &len) = (self.places.get(number)?, self.lens.get(number)?);
         let kind = if place & 1 == 1 { RequestKind::Write } else { RequestKind::Read };
         let time_ns = self.times.get(number).copied().unwrap_or(0);
-        let (offset, read_ahead) = ((place & !READ_AHEAD) >> 1, place & READ_AHEAD != 0);
-        Some(Placed { time_ns, kind, offset, len: u64::from(len), read_ahead })
+        let ahead = match place & (BROUGHT | GOES_ON) {
+            0 => Ahead::Nothing,
+            BROUGHT => Ahead::Brought,
+            _ => Ahead::GoesOn,
+        };
+        let offset = (place & !(BROUGHT | GOES_ON)) >> 1;
+        Some(Placed { time_ns, kind, offset, len: u64::from(len), ahead })
     }
-}
-
-/// Pages that a range touches.
-fn pages_of(offset: u64, len: u64) -> u64 {
-    (offset + len).div_ceil(PAGE_SIZE) - (offset / PAGE_SIZE)
 }
 
 /// One sample while the trace is read. Until the end a place is that within its object or unit, whose slot
@@ -214,16 +215,19 @@ impl Part {
     fn take_pages(&mut self, request: &Request, sample: Sample) {
         let (begin, end) = (request.offset_bytes, request.offset_bytes + u64::from(request.size_bytes));
         let pages = begin / PAGE_SIZE..end.div_ceil(PAGE_SIZE);
-        // Where the sample has the page that readahead has brought, if there is one.
-        let mut ahead = None;
-        if request.kind == RequestKind::Read {
+        let is_read = request.kind == RequestKind::Read;
+        if is_read {
             self.run.read(pages.start, pages.end - 1);
-            ahead = self.run.group_read_ahead(sample, pages.start);
         }
+        let requests = self.held.places.len();
         // From where to where in the sample, and the slot of its first unit.
         let mut run: Option<(u64, u64, u32)> = None;
-        for page in pages {
+        let mut ahead = None;
+        for page in pages.clone() {
             let Some(place) = sample.place(page) else { continue };
+            if is_read {
+                ahead.get_or_insert_with(|| self.run.ahead(sample, pages.start, page));
+            }
             let slot = self.units.slot(place / UNIT_PAGES);
             let to_sample = |byte: u64| (place * PAGE_SIZE) + byte - (page * PAGE_SIZE);
             let from = to_sample(begin.max(page * PAGE_SIZE));
@@ -231,21 +235,22 @@ impl Part {
             run = match run {
                 Some((first, last, slot)) if last == from => Some((first, to, slot)),
                 other => {
-                    self.push_run(request, other, ahead);
+                    if let Some((from, to, slot)) = other {
+                        self.push(request, from, to - from, Some(slot));
+                    }
                     Some((from, to, slot))
                 }
             };
         }
-        self.push_run(request, run, ahead);
-    }
-
-    fn push_run(&mut self, request: &Request, run: Option<(u64, u64, u32)>, ahead: Option<u64>) {
-        let Some((from, to, slot)) = run else { return };
-        self.push(request, from, to - from, Some(slot));
-        if let Some(place) = self.held.places.last_mut()
-            && ahead == Some(from / PAGE_SIZE)
-        {
-            *place |= READ_AHEAD;
+        if let Some((from, to, slot)) = run {
+            self.push(request, from, to - from, Some(slot));
+        }
+        if let Some(first) = self.held.places.get_mut(requests) {
+            *first |= match ahead.unwrap_or(Ahead::Nothing) {
+                Ahead::Nothing => 0,
+                Ahead::Brought => BROUGHT,
+                Ahead::GoesOn => GOES_ON,
+            };
         }
     }
 
@@ -304,8 +309,9 @@ impl Part {
             return Err(TraceError::at(Place::Byte(0), TraceProblem::ObjectsBeyondFile(Bytes(end))));
         }
         for (place, &slot) in held.places.iter_mut().zip(&slots) {
-            let within = if is_block { (*place >> 1) % UNIT } else { *place >> 1 };
-            *place = ((begins[slot as usize] + within) << 1) | (*place & (READ_AHEAD | 1));
+            let offset = (*place & !(BROUGHT | GOES_ON)) >> 1;
+            let within = if is_block { offset % UNIT } else { offset };
+            *place = ((begins[slot as usize] + within) << 1) | (*place & (BROUGHT | GOES_ON | 1));
         }
         held.size = end;
         Ok(held)
@@ -437,15 +443,18 @@ mod tests {
         assert_eq!(held.request_parts(), 16.0);
     }
 
-    /// A run of single pages: of the page that each group has in the sample the whole misses one in sixteen, those that
-    /// begin a group, and one of the second read.
+    /// A run of single pages: of the page that each group has in the sample the whole misses none but the first two, and
+    /// whether it is the first of its group decides what the sample goes by.
     #[test]
     fn what_readahead_of_the_whole_has_brought_is_marked_in_a_sample() {
         let line = |page: u64| format!("1,5,28,4096,{}\n", page * PAGE_SIZE / 512);
         let text: String = (0..16_000).map(line).collect();
         let held = read(&text, &[Some(Sample::new(16, 3).unwrap().thinned(32))]).pop().unwrap();
-        let missed = (0..).map_while(|number| held.get(number)).filter(|placed| !placed.read_ahead).count();
-        assert!((40..90).contains(&missed), "{missed} of 1000, expected 63");
+        let ahead: Vec<Ahead> =
+            (0..).map_while(|number| held.get(number)).map(|placed| placed.ahead).collect();
+        let count = |wanted| ahead.iter().filter(|&&ahead| ahead == wanted).count();
+        assert!((40..90).contains(&count(Ahead::GoesOn)), "{}, expected 63", count(Ahead::GoesOn));
+        assert!(count(Ahead::Nothing) <= 1 && ahead.len() == 1000);
         assert_eq!(places(&held), (0..1000).map(|page| (page * PAGE_SIZE, PAGE_SIZE)).collect::<Vec<_>>());
     }
 

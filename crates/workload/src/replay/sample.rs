@@ -19,9 +19,9 @@
 //! or nothing would be left of it; smaller samples take blocks of [`UNIT_PAGES`] such groups, by hash, too. Blocks
 //! lie side by side in the replayed file, in the order of the device, each with all of its pages.
 //!
-//! Within a group the sample has no readahead. Of a group that a run of reads walks through the whole misses what is
-//! read first; readahead has brought the rest before it is asked for. So a page of the sample that is not in the
-//! first read of its group counts as a hit wherever it was ([`Run::group_read_ahead`]).
+//! Within a group the sample has no readahead, and its own begins with the second page that it misses. Of a run of reads
+//! the whole misses the first two, or where it comes to what is not in memory the first; readahead has brought the rest
+//! before it is asked for. So some pages that the sample misses count as hits ([`Ahead`]).
 //!
 //! What scales with it is decided by whoever replays: memory, readahead, what a request costs, the times of writeback.
 //! What does not: batches of charges and of reclaim. Left out: samples of a fixed size, whose rate falls with time.
@@ -104,15 +104,32 @@ impl Run {
         self.last = Some(last);
     }
 
-    /// The group of which readahead of the whole has brought what this read, which begins at `first`, asks for: its
-    /// first one, if the run was in it before. A run that begins there is known as one by its second read, which
-    /// misses, too.
-    pub(super) fn group_read_ahead(&self, sample: Sample, first: u64) -> Option<u64> {
-        let group = first / u64::from(sample.one_of);
-        let begin = group * u64::from(sample.one_of);
+    /// What readahead of the whole has done for `page` of this read, which begins at page `first`. A run is known as one
+    /// by its second read, which misses, too.
+    pub(super) fn ahead(&self, sample: Sample, first: u64, page: u64) -> Ahead {
+        let begin = page - page % u64::from(sample.one_of);
         let known = if self.begin >= begin { 2 } else { 1 };
-        (sample.reads_ahead && self.reads > known && first > begin).then_some(group)
+        if !sample.reads_ahead || self.reads <= known {
+            Ahead::Nothing
+        } else if first > begin {
+            Ahead::Brought
+        } else if self.reads > 2 {
+            Ahead::GoesOn
+        } else {
+            Ahead::Nothing
+        }
     }
+}
+
+/// What readahead of the whole has done for a page of the sample before it is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ahead {
+    /// Nothing that the sample's own does not do.
+    Nothing,
+    /// It has brought the page, as the run has been in its group before.
+    Brought,
+    /// It has brought the page if it was at work, which it was if the run has missed the page of the group before.
+    GoesOn,
 }
 
 /// Which of `parts` a number belongs to, from 0.
@@ -177,30 +194,30 @@ mod tests {
     }
 
     /// ```text
-    ///   read       a a b b c c d d | d d e e
-    ///   group      0               | 1
-    ///   ahead              c c d d       e e
+    ///   read       a a b b c c d d | d d e e | f f
+    ///   group      0               | 1       | 2
+    ///   brought            c c d d       e e
     /// ```
-    /// `b` shows that it is a run, and misses as `a` does. Behind `d` the next group begins.
+    /// `b` shows that it is a run, and misses as `a` does. Behind the first part of `d`, and at `f`, it goes on.
     #[test]
     fn of_a_group_that_a_run_walks_through_what_it_reads_later_is_read_ahead() {
-        let ahead = |sample: Sample, reads: &[(u64, u64)]| -> Vec<Option<u64>> {
+        use Ahead::{Brought, GoesOn, Nothing};
+        let ahead = |sample: Sample, reads: &[(u64, u64)]| -> Vec<Ahead> {
             let mut run = Run::default();
             let read = |&(first, last): &(u64, u64)| {
                 run.read(first, last);
-                run.group_read_ahead(sample, first)
+                run.ahead(sample, first, first)
             };
             reads.iter().map(read).collect()
         };
         let sample = Sample::new(8, 1).unwrap().thinned(32);
-        let walk = [(0, 1), (2, 3), (4, 5), (6, 9), (10, 11)];
-        assert_eq!(ahead(sample, &walk), [None, None, Some(0), Some(0), Some(1)]);
-        assert_eq!(ahead(sample, &[(3, 4), (8, 9), (10, 11)]), [None; 3], "no run but at the end");
-        assert_eq!(
-            ahead(sample, &[(7, 7), (8, 9), (10, 11)]),
-            [None, None, Some(1)],
-            "known before its group"
-        );
-        assert_eq!(ahead(Sample::new(8, 1).unwrap().thinned(0), &walk), [None; 5], "without readahead");
+        let walk = [(0, 1), (2, 3), (4, 5), (6, 9), (10, 15), (16, 17)];
+        assert_eq!(ahead(sample, &walk), [Nothing, Nothing, Brought, Brought, Brought, GoesOn]);
+        let mut run = Run { begin: 0, last: Some(5), reads: 3 };
+        run.read(6, 9);
+        assert_eq!(run.ahead(sample, 6, 8), GoesOn, "the second part of d");
+        assert_eq!(ahead(sample, &[(3, 4), (8, 9), (10, 11)]), [Nothing; 3], "no run but at the end");
+        assert_eq!(ahead(sample, &[(7, 7), (8, 9), (10, 11)]), [Nothing, Nothing, Brought], "known before");
+        assert_eq!(ahead(Sample::new(8, 1).unwrap().thinned(0), &walk), [Nothing; 6], "without readahead");
     }
 }
