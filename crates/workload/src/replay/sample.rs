@@ -19,9 +19,9 @@
 //! or nothing would be left of it; smaller samples take blocks of [`UNIT_PAGES`] such groups, by hash, too. Blocks
 //! lie side by side in the replayed file, in the order of the device, each with all of its pages.
 //!
-//! Within a group the sample has no readahead, and its own begins with the second page that it misses. Of a run of reads
-//! the whole misses the first two, or where it comes to what is not in memory the first; readahead has brought the rest
-//! before it is asked for. So some pages that the sample misses count as hits ([`Ahead`]).
+//! Within a group the sample has no readahead, and its own begins with the second page that it misses. Of a run of
+//! reads the whole misses the first two, or where it comes to what is not in memory the first; readahead has brought
+//! the rest before it is asked for. So some pages that the sample misses count as hits ([`Ahead`]).
 //!
 //! What scales with it is decided by whoever replays: memory, readahead, what a request costs, the times of writeback.
 //! What does not: batches of charges and of reclaim. Left out: samples of a fixed size, whose rate falls with time.
@@ -104,8 +104,8 @@ impl Run {
         self.last = Some(last);
     }
 
-    /// What readahead of the whole has done for `page` of this read, which begins at page `first`. A run is known as one
-    /// by its second read, which misses, too.
+    /// What readahead of the whole has done for `page` of this read, which begins at page `first`. A run is known as
+    /// one by its second read, which misses, too.
     pub(super) fn ahead(&self, sample: Sample, first: u64, page: u64) -> Ahead {
         let begin = page - page % u64::from(sample.one_of);
         let known = if self.begin >= begin { 2 } else { 1 };
