@@ -261,7 +261,7 @@ pub enum LabError {
     #[error(transparent)]
     Report(#[from] report::ReportError),
     /// A trace cannot be read.
-    #[error("cannot replay `{}`", path.display())]
+    #[error("cannot read the trace `{}`", path.display())]
     Trace {
         /// The file.
         path: PathBuf,

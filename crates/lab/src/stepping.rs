@@ -44,6 +44,8 @@ pub struct Stepping {
 /// A page of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PageLook {
+    /// There is no file of that name so far.
+    NoFile,
     /// Neither the page nor a memory of it is there.
     Absent,
     /// It was evicted, and a shadow says when.
@@ -273,7 +275,7 @@ impl Stepping {
     /// As [`Stepping::now`].
     pub fn page(&self, path: &str, index: u32) -> Result<PageLook, LabError> {
         let run = self.run()?;
-        let Some(mapping) = run.mapping_of(path) else { return Ok(PageLook::Absent) };
+        let Some(mapping) = run.mapping_of(path) else { return Ok(PageLook::NoFile) };
         Ok(run.memory(|memory| match memory.cache.find(mapping, index) {
             Slot::Empty => PageLook::Absent,
             Slot::Shadow(_) => PageLook::Evicted,

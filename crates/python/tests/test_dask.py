@@ -180,6 +180,12 @@ def test_workers_of_another_version_are_refused(tmp_path: Path) -> None:
     assert raised.value.hint is not None and "same version" in raised.value.hint
 
 
+def test_what_is_no_client_is_refused_by_name() -> None:
+    no_client: Any = 5
+    with pytest.raises(pagetide.UsageError, match="`client` is 5"):
+        pagetide.sweep(WORKLOAD, **SWEEP, client=no_client)
+
+
 def test_the_command_line_runs_its_sweep_through_the_same_code(
     cluster: Any, tmp_path: Path, undisturbed: dict[str, bytes]
 ) -> None:

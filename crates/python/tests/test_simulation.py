@@ -21,7 +21,7 @@ def test_a_run_that_was_looked_at_leaves_the_recording_of_run(small: pagetide.Sc
 
 def test_zones_lists_tasks_and_pages_are_those_of_the_kernel() -> None:
     sim = pagetide.Simulation("hot-and-stream", kernel="linux-5.4", mem="256M", params={"stream": "256M", "hot": "10M"})
-    assert sim.page("hot", 0) == {"is": "absent"}
+    assert sim.page("hot", 0) == {"is": "no file"}
     while sim.page("hot", 0)["is"] != "cached":
         sim.step(20)
     page = sim.page("hot", 0)

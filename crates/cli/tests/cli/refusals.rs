@@ -448,7 +448,7 @@ fn every_file_that_cannot_be_read_was_said_to_lack_permissions() {
     exit 1
 
     $ replay recording --policy lru --capacity 10
-    error: cannot replay `recording`
+    error: cannot read the trace `recording`
       caused by: cannot read the trace: Is a directory (os error 21)
     hint: name the file of the trace; this is a folder
     exit 1

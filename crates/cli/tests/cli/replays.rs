@@ -187,13 +187,13 @@ fn what_is_wrong_with_a_replay_is_told_with_its_remedy() {
     .concat();
     insta::assert_snapshot!(said, @"
     $ replay far.csv --mem 64M
-    error: cannot replay `far.csv`
+    error: cannot read the trace `far.csv`
       caused by: line 1: the request ends at byte 51200000000000 of its file, which cannot have more than 16383G
     hint: blocks are of 512 bytes; is the column of blocks the right one?
     exit 1
 
     $ replay back.csv --policy lru --capacity 1
-    error: cannot replay `back.csv`
+    error: cannot read the trace `back.csv`
       caused by: line 2: time runs backwards: 1 s after 2 s
     hint: sort the trace by time, or take its order as it is with `--unsorted`
     exit 1
@@ -228,7 +228,7 @@ fn what_is_wrong_with_a_replay_is_told_with_its_remedy() {
     exit 1
 
     $ replay - --policy lru --capacity 1
-    error: cannot replay `-`
+    error: cannot read the trace `-`
       caused by: the trace is empty
     exit 1
 

@@ -206,7 +206,7 @@ fn what_is_no_sweep_is_told_with_its_remedy() {
     exit 2
 
     $ sweep nothing.csv --mem 64M,128M -q
-    error: cannot replay `nothing.csv`
+    error: cannot read the trace `nothing.csv`
       caused by: cannot open `nothing.csv`: No such file or directory (os error 2)
     hint: check the path and the permissions of the file and its folders
     exit 1

@@ -157,12 +157,12 @@ fn what_is_wrong_is_said_and_nothing_is_overwritten() {
     exit 1
 
     $ trace info empty.log
-    error: cannot replay `empty.log`
+    error: cannot read the trace `empty.log`
       caused by: the trace is empty
     exit 1
 
     $ trace info text.txt
-    error: cannot replay `text.txt`
+    error: cannot read the trace `text.txt`
       caused by: line 1: no column is the time: found `hello`
     hint: call one of them `time` or `timestamp`
     exit 1

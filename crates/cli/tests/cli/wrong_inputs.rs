@@ -248,36 +248,36 @@ fn traces_that_are_cut_or_binary_or_missing_are_refused() {
     ];
     insta::assert_snapshot!(refused(&scene, &commands), @"
     $ replay cut.bin --policy lru --capacity 10
-    error: cannot replay `cut.bin`
+    error: cannot read the trace `cut.bin`
       caused by: byte 24: the trace ends inside a record: 6 bytes are left where a record has 24
     hint: the file was cut while it was copied, or it is not in this format
     exit 1
 
     $ replay noise.bin --policy lru --capacity 10
-    error: cannot replay `noise.bin`
+    error: cannot read the trace `noise.bin`
       caused by: line 1: the text is not UTF-8
     hint: convert the file to UTF-8, or check that it is not cut or damaged
     exit 1
 
     $ replay empty.csv --policy lru --capacity 10
-    error: cannot replay `empty.csv`
+    error: cannot read the trace `empty.csv`
       caused by: the trace is empty
     exit 1
 
     $ replay text.csv --policy lru --capacity 10
-    error: cannot replay `text.csv`
+    error: cannot read the trace `text.csv`
       caused by: line 2: column `object`: `x` is not a number
     hint: objects are numbers; replace names by numbers or hashes first
     exit 1
 
     $ replay text.csv --policy lru --capacity 10 --trace-format oracle-general
-    error: cannot replay `text.csv`
+    error: cannot read the trace `text.csv`
       caused by: the trace ends inside a record: 12 bytes are left where a record has 24
     hint: the file was cut while it was copied, or it is not in this format
     exit 1
 
     $ replay text.csv --mem 64M
-    error: cannot replay `text.csv`
+    error: cannot read the trace `text.csv`
       caused by: line 2: column `object`: `x` is not a number
     hint: objects are numbers; replace names by numbers or hashes first
     exit 1
@@ -307,7 +307,7 @@ fn traces_that_are_cut_or_binary_or_missing_are_refused() {
     exit 2
 
     $ replay none.csv --policy lru --capacity 10
-    error: cannot replay `none.csv`
+    error: cannot read the trace `none.csv`
       caused by: cannot open `none.csv`: No such file or directory (os error 2)
     hint: check the path and the permissions of the file and its folders
     exit 1

@@ -70,7 +70,7 @@ fn a_moment_is_a_time_with_its_unit() {
 #[test]
 fn a_page_that_was_read_is_seen_where_it_is() {
     let mut run = begin("linux-5.4");
-    assert_eq!(run.page("hot", 0).unwrap(), PageLook::Absent);
+    assert_eq!(run.page("hot", 0).unwrap(), PageLook::NoFile);
     let mut cached = None;
     while !run.is_over() && cached.is_none() {
         run.step(50).unwrap();

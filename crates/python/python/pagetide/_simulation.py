@@ -94,8 +94,9 @@ class Simulation:
     def page(self, file: str, index: int) -> dict[str, Any]:
         """A page of a file.
 
-        `is` tells whether it is "cached", "evicted" (a shadow remembers it) or "absent". A cached one has `pfn`,
-        `pages` of its folio, `zone`, `cgroup`, `state` ("lru", "batch", "isolated"), `list` and `flags`.
+        `is` tells whether it is "cached", "evicted" (a shadow remembers it) or "absent", or that there is "no file"
+        of that name so far. A cached one has `pfn`, `pages` of its folio, `zone`, `cgroup`, `state` ("lru", "batch",
+        "isolated"), `list` and `flags`.
 
         Args:
             file: Its path on the simulated disk, such as "hot".

@@ -295,6 +295,8 @@ def execute(
         else:
             from ._dask import run_on
 
+            if not hasattr(client, "submit"):
+                raise UsageError(f"`client` is {client!r}: give a `dask.distributed.Client`")
             run_on(client, plan, missing, keep, told)
     except KeyboardInterrupt as interrupt:
         interrupted = Interrupted(f"interrupted: {told.done} of {told.total} runs have finished")
