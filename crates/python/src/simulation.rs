@@ -198,8 +198,8 @@ impl Simulation {
         rows(py, &self.ask(py, |mut run| run.run().tasks())?)
     }
 
-    /// A page of a file: whether it is `cached`, `evicted` or `absent` (or there is `no file` of that name), and what is
-    /// known of it.
+    /// A page of a file: whether it is `cached`, `evicted` or `absent`, or there is `no file` of that name, and what
+    /// is known of it.
     fn page<'py>(&self, py: Python<'py>, file: String, index: u32) -> PyResult<Bound<'py, PyDict>> {
         let look = self.ask(py, move |mut run| run.run().page(&file, index))?;
         let page = PyDict::new(py);
