@@ -17,11 +17,12 @@ use crate::cgroup::tree::{Charge, Memcgs, UNLIMITED};
 pub(crate) struct Uncharged {
     memcg: MemcgId,
     pages: u64,
+    folios: u64,
 }
 
 impl Default for Uncharged {
     fn default() -> Self {
-        Self { memcg: MemcgId::ROOT, pages: 0 }
+        Self { memcg: MemcgId::ROOT, pages: 0, folios: 0 }
     }
 }
 
@@ -104,14 +105,17 @@ impl Memcgs {
     #[inline]
     pub(crate) fn gather_uncharge(&mut self, gathered: &mut Uncharged, memcg: MemcgId, pages: u64) {
         if gathered.memcg != memcg {
-            self.finish_uncharge(core::mem::replace(gathered, Uncharged { memcg, pages: 0 }));
+            let next = Uncharged { memcg, ..Uncharged::default() };
+            self.finish_uncharge(core::mem::replace(gathered, next));
         }
         gathered.pages += pages;
+        gathered.folios += 1;
     }
 
     /// Gives back what was gathered last.
     pub(crate) fn finish_uncharge(&mut self, gathered: Uncharged) {
         self.uncharge(gathered.memcg, gathered.pages);
+        self.note_update(gathered.folios);
     }
 
     /// Pages that `memcg` can still charge before its own limit.

@@ -34,7 +34,7 @@ impl Memcgs {
         if let Some(full) = self.ancestors(memcg).find(|&id| is_full(id)) {
             return Err(full);
         }
-        self.change_swap(memcg, |usage| *usage += pages);
+        self.change_swap(memcg, pages, |usage| *usage += pages);
         Ok(())
     }
 
@@ -50,10 +50,11 @@ impl Memcgs {
 
     /// Gives charged slots back.
     pub fn uncharge_swap(&mut self, memcg: MemcgId, pages: u64) {
-        self.change_swap(memcg, |usage| *usage -= pages);
+        self.change_swap(memcg, pages, |usage| *usage -= pages);
     }
 
-    fn change_swap(&mut self, memcg: MemcgId, change: impl Fn(&mut u64)) {
+    fn change_swap(&mut self, memcg: MemcgId, pages: u64, change: impl Fn(&mut u64)) {
+        self.note_update(pages);
         let mut next = Some(memcg);
         while let Some(id) = next {
             let group = &mut self.list[id.index()];

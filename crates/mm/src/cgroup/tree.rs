@@ -184,7 +184,11 @@ pub struct Memcgs {
     /// What a new cgroup costs the one above it.
     pub(super) group_cost: [u32; 2],
     pub(super) freshness: StatFreshness,
-    /// Updates since the last flush of the whole tree.
+    /// Updates since some were last passed on.
+    pub(super) updates: u64,
+    /// Bytes of objects that are not among them yet.
+    pub(super) object_bytes: i64,
+    /// Batches of updates that were passed on since the last flush of the whole tree.
     pub(super) pending: u64,
     pub(super) sibling_shares: SiblingShares,
     /// Somebody set a `memory.swap.high`: charges look for it.
@@ -206,6 +210,8 @@ impl Memcgs {
             charge_batch: version.tuning.charge_batch,
             group_cost: version.tuning.group_cost.parts(u32::try_from(cpus).expect("CPUs are few")),
             freshness: version.rules.stat_freshness,
+            updates: 0,
+            object_bytes: 0,
             pending: 0,
             sibling_shares: version.rules.sibling_shares,
             swap_high_set: false,

@@ -57,7 +57,8 @@ pub(crate) fn migrate<T: Trace>(
     }
     let frames = &mut core.alloc.frames;
     frames.put_flags(new, frames.flags(old));
-    if frames.flags(old).has(PageFlags::PRIVATE) {
+    // Slabs that are attached, or its slot.
+    if frames.flags(old).has_any(PageFlags::PRIVATE.set(PageFlags::SWAP_CACHE)) {
         for page in 0..frames.pages(old) {
             frames.set_private(Pfn(new.0 + page), frames.private(Pfn(old.0 + page)));
         }

@@ -26,6 +26,7 @@ use crate::core::Core;
 use crate::lru::lists::Lru;
 use crate::pages::anon::AnonMaps;
 use crate::pages::cache::PageCache;
+use crate::swap::areas::{AreaKind, AreaSpec};
 use crate::version::presets::Version;
 
 const CPU: CpuId = CpuId(0);
@@ -381,6 +382,23 @@ fn a_locked_page_fails_and_stays() {
     mem.core.alloc.frames.set_flags(Pfn(2 * BLOCK + CELL), PageFlags::LOCKED);
     assert_eq!(compact(&mut mem, LIGHT).0, CompactResult::Complete);
     assert_eq!(mem.core.alloc.events.get(VmEvent::PgMigrateFail), 1);
+}
+
+/// A page that moved was in the swap cache under its old name only: reclaim took another page's slot away with it,
+/// which ended the run ("its page is not in the swap cache").
+#[test]
+fn a_page_of_the_swap_cache_moves_with_its_slot() {
+    let mut mem = scene(&ONE_HOPE);
+    mem.core.swap.add_area(AreaSpec { kind: AreaKind::Zram, pages: 1024, priority: None });
+    let old = Pfn(2 * BLOCK + CELL);
+    let slots = [0, 1].map(|_| mem.cache.take_slot(&mut mem.core, CPU, MemcgId::ROOT, 1).unwrap().slot);
+    assert!(mem.cache.insert_swap(&mut mem.core, CPU, slots[1], old).is_some());
+    let _ = mem.core.alloc.drain_all();
+    assert_eq!(compact(&mut mem, LIGHT).0, CompactResult::Success);
+    let new = mem.cache.swap_page(slots[1]).expect("it is in the swap cache still");
+    assert!(new != old && PageCache::slot_of(&mem.core, new) == slots[1]);
+    mem.cache.remove_swap(&mut mem.core, CPU, new, None);
+    assert_eq!(mem.cache.swap_page(slots[1]), None);
 }
 
 // ---- does a run make sense? ----

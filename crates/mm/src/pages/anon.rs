@@ -554,6 +554,7 @@ fn add_page<T: Trace>(core: &mut Core<T>, lru: &mut Lru, cpu: CpuId, pfn: Pfn, m
     };
     core.alloc.frames.put_flags(pfn, faulted_in(core, flags));
     core.alloc.frames.set_memcg(pfn, memcg.0);
+    core.cgroups.note_update(1);
     count(core, pfn, shared, Change::More);
     lru.add(core, cpu, pfn);
 }
@@ -582,5 +583,6 @@ fn free_page<T: Trace>(
     }
     lru.detach(core, pfn);
     core.cgroups.uncharge(memcg, u64::from(pages));
+    core.cgroups.note_update(1);
     core.alloc.free(cpu, pfn, core.alloc.frames.order(pfn));
 }

@@ -173,6 +173,7 @@ impl PageCache {
         core.alloc.frames.set_memcg(pfn, memcg.0);
         let (_, node) = core.page_place(pfn);
         core.cgroups.add_stat(memcg, node, MemcgStat::File, u64::from(pages));
+        core.cgroups.note_update(1);
         core.tell_page(pfn, |page| TraceEvent::FilemapAdd { page });
         shadow
     }
@@ -442,6 +443,7 @@ impl PageCache {
 pub(crate) fn release_file_page<T: Trace>(core: &mut Core<T>, cpu: CpuId, pfn: Pfn) {
     let pages = core.alloc.frames.pages(pfn);
     core.cgroups.uncharge(core.page_memcg(pfn), u64::from(pages));
+    core.cgroups.note_update(1);
     core.alloc.free(cpu, pfn, core.alloc.frames.order(pfn));
 }
 

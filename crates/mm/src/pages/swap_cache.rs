@@ -403,6 +403,7 @@ pub(super) fn begin_anon<T: Trace>(core: &mut Core<T>, pfn: Pfn, memcg: MemcgId,
     let flags = PageFlags::SWAP_BACKED;
     core.alloc.frames.put_flags(pfn, if active { flags.set(PageFlags::ACTIVE) } else { flags });
     core.alloc.frames.set_memcg(pfn, memcg.0);
+    core.cgroups.note_update(1);
     core.alloc.frames.set_owner(pfn, NO_OWNER, 0);
 }
 
