@@ -279,6 +279,8 @@ pub trait Machine: Clone + 'static {
     fn charge(&self, op: CostOp, count: u64);
     /// Lets the CPU time charged so far pass; another task may run meanwhile, here or elsewhere.
     async fn cond_resched(&self);
+    /// The same at the end of a system call or fault, where every kernel lets a task that is to give way do so.
+    async fn return_to_user(&self);
     /// Sleeps for `length`. The sleeper's CPU debt passes first.
     async fn sleep(&self, length: Nanos, reason: WaitReason);
 
