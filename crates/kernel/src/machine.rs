@@ -139,6 +139,10 @@ pub enum CostOp {
     ScanPage,
     /// Freeing a clean page found by reclaim, beyond the scan.
     ReclaimPage,
+    /// Another page of a clean file folio that reclaim frees, scan included.
+    ReclaimTail,
+    /// Its place in its file's tree, where its folio fills no leaf of it.
+    ReclaimLeaf,
     /// Moving a page from the active to the inactive list.
     DeactivatePage,
     /// A minor fault without the clearing of its page.

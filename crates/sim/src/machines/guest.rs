@@ -59,8 +59,16 @@ pub(super) const CPU_PERCENT: u32 = 5_700;
 const RECLAIM_PERCENT: u32 = 1_000;
 
 /// What that is about. A refill of the per-CPU list costs what its drain does.
-const RECLAIM_COSTS: [&str; 6] =
-    ["scan_page", "reclaim_page", "deactivate_page", "walk_memcg", "pcp_free", "pcp_refill_page"];
+const RECLAIM_COSTS: [&str; 8] = [
+    "scan_page",
+    "reclaim_page",
+    "reclaim_tail",
+    "reclaim_leaf",
+    "deactivate_page",
+    "walk_memcg",
+    "pcp_free",
+    "pcp_refill_page",
+];
 
 /// What the host takes when a measured guest uses a page for the first time. A file that was read
 /// into fresh memory took 49 us a page on the fastest guests (`a_par256_hot200_low200_k61`: 51200
