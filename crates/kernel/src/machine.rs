@@ -139,6 +139,10 @@ pub enum CostOp {
     ScanPage,
     /// Freeing a clean page found by reclaim, beyond the scan.
     ReclaimPage,
+    /// Another page of a clean file folio that reclaim frees, scan included.
+    ReclaimTail,
+    /// Its place in its file's tree, where its folio fills no leaf of it.
+    ReclaimLeaf,
     /// Moving a page from the active to the inactive list.
     DeactivatePage,
     /// A minor fault without the clearing of its page.
@@ -279,6 +283,8 @@ pub trait Machine: Clone + 'static {
     fn charge(&self, op: CostOp, count: u64);
     /// Lets the CPU time charged so far pass; another task may run meanwhile, here or elsewhere.
     async fn cond_resched(&self);
+    /// The same at the end of a system call or fault, where every kernel lets a task that is to give way do so.
+    async fn return_to_user(&self);
     /// Sleeps for `length`. The sleeper's CPU debt passes first.
     async fn sleep(&self, length: Nanos, reason: WaitReason);
 

@@ -51,6 +51,13 @@ const DEFAULTS: [DefaultCost; CostOp::COUNT] = [
     row(CostOp::ScanPage, "scan_page", 80),
     // [S2] scan and free of a clean unmapped page: 300, less the scan.
     row(CostOp::ReclaimPage, "reclaim_page", 220),
+    // [M] one reader under a limit on 7.2, whose reclaim frees one folio each time: by pressure stall information its
+    // CPU was in reclaim for 230 us where that is one of 512 pages (`a_par256_hot25_radef_k72`), some 15 of them the
+    // walk and the first page; by the factor of reclaim on that CPU (`machines/guest.rs`).
+    row(CostOp::ReclaimTail, "reclaim_tail", 42),
+    // [M] and for 52 to 59 us where it is one of 32 pages (`a_par256_hot25_k72`, `a_par256_cold25_k72`), so three times
+    // as long a page. [I] that the tree makes the difference: such a folio has a slot for each page.
+    row(CostOp::ReclaimLeaf, "reclaim_leaf", 85),
     // [I] as much as a kept page on the inactive list.
     row(CostOp::DeactivatePage, "deactivate_page", 80),
     // [S4] 660 us for 512 faults and one memset of 2 MiB: 960 beyond the clearing.

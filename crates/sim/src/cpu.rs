@@ -12,7 +12,16 @@
 //!
 //! A slice that ends while nobody waits is simply renewed. Under a scheduler of Linux (`share.rs`) it is a tick,
 //! at which the task's turn may be over, and a task that wakes may have the CPU where the one there ends its
-//! segment: that stands for the next place in the kernel where it could schedule.
+//! segment: that stands for the next place in the kernel where it could schedule. Where preemption is lazy the one
+//! there goes on until its program leaves the kernel, or to the next tick:
+//!
+//! ```text
+//!             B wakes on A's CPU                 leaves the kernel  B wakes again   tick
+//! voluntary ==A==|-switch-|==B==|-switch-|==A==........
+//! lazy      ==A==|====A====|====A===============|-switch-|==B==..==A==|====A======|-switch-|==B==
+//! ```
+//! A tick that ends a turn asks in the same way, so that the task has the time to the end of its system call or one
+//! more tick. (`Documentation/scheduler/sched-preemption.rst`; "sched: Add Lazy preemption model", Linux 6.13.)
 //!
 //! A task that wakes goes to its previous CPU if that is idle, else to the idle CPU with the lowest number,
 //! else behind the others on its previous CPU. A new task does the same, but goes to the shortest queue if
@@ -24,6 +33,8 @@
 //! The invariants are listed and checked in `check.rs`.
 
 use std::collections::VecDeque;
+
+use mm::version::rules::Preemption;
 
 use crate::event::Class;
 use crate::share::Share;
@@ -264,11 +275,8 @@ impl State {
         cpu.busy += ran;
         cpu.slice_left -= ran;
         let goes_anyway = task.debt == 0 && task.leaves_cpu();
-        let mut gives_way = std::mem::take(&mut cpu.resched);
-        if cpu.slice_left == 0 {
-            cpu.slice_left = self.slice;
-            gives_way |= self.turn_is_over(cpu_number);
-        }
+        let returns = task.debt == 0 && task.then == Then::Resume { to_user: true };
+        let gives_way = self.gives_way(cpu_number, returns);
         let cpu = &self.cpus[usize::from(cpu_number)];
         if gives_way && !goes_anyway && !cpu.queue.is_empty() {
             let index = cpu.current;
@@ -278,6 +286,24 @@ impl State {
             return None;
         }
         self.go_on(now, cpu_number)
+    }
+
+    /// Whether the task on a CPU is to give way where its segment ended: at a tick, on its way to user mode
+    /// (`returns`), or somewhere in the kernel.
+    fn gives_way(&mut self, cpu_number: u16, returns: bool) -> bool {
+        let cpu = &mut self.cpus[usize::from(cpu_number)];
+        let was_asked = std::mem::take(&mut cpu.resched);
+        let is_tick = cpu.slice_left == 0;
+        if is_tick {
+            cpu.slice_left = self.slice;
+        }
+        let is_asked = (is_tick && self.turn_is_over(cpu_number)) || was_asked;
+        let at_once = match self.preemption {
+            Preemption::Voluntary => true,
+            Preemption::Lazy => returns || (is_tick && was_asked),
+        };
+        self.cpus[usize::from(cpu_number)].resched = is_asked && !at_once;
+        is_asked && at_once
     }
 
     fn turn_is_over(&mut self, cpu_number: u16) -> bool {
@@ -303,7 +329,7 @@ impl State {
         }
         self.leave_cpu(cpu_number);
         match self.tasks[index as usize].then {
-            Then::Resume => unreachable!("a task that resumes keeps its CPU"),
+            Then::Resume { .. } => unreachable!("a task that resumes keeps its CPU"),
             Then::Block { reason, timeout } => self.block(now, index, reason, timeout),
             Then::End => self.end(now, index),
         }

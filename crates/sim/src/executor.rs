@@ -43,8 +43,8 @@ const GIVES_WAY_FOR_NOTHING: u32 = 1 << 24;
 pub(crate) enum Request {
     /// Nothing: it must not end its turn so.
     Nothing,
-    /// To let its debt pass and go on.
-    GiveWay,
+    /// To let its debt pass and go on, on its way to user mode or inside the kernel.
+    GiveWay { to_user: bool },
     /// To let its debt pass and sleep until it is woken or so many nanoseconds have passed.
     Block { reason: WaitReason, timeout: u64 },
 }
@@ -252,7 +252,7 @@ impl Core {
         task.woken = None;
         task.then = match self.request.replace(Request::Nothing) {
             _ if ended => Then::End,
-            Request::GiveWay => Then::Resume,
+            Request::GiveWay { to_user } => Then::Resume { to_user },
             Request::Block { reason, timeout } => Then::Block { reason, timeout },
             Request::Nothing => panic!("task {index} awaits something that is not of this machine"),
         };

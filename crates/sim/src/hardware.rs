@@ -2,7 +2,7 @@
 //!
 //! Left out: memory and NUMA nodes, which belong to the kernel's description.
 
-use mm::version::rules::Scheduler;
+use mm::version::rules::{Preemption, Scheduler};
 use units::Nanos;
 
 use crate::cost::CostTable;
@@ -20,6 +20,8 @@ pub struct Hardware {
     pub slice: Nanos,
     /// How the kernel there shares CPUs among tasks; none: they take turns of a slice.
     pub scheduler: Option<Scheduler>,
+    /// When a task that is to give way does so inside that kernel.
+    pub preemption: Preemption,
     /// Ticks per second of kernels built for this machine (`CONFIG_HZ`): the grain of every timeout.
     pub hz: u64,
     /// CPU time for each operation.
@@ -39,6 +41,7 @@ impl Hardware {
             cpus,
             slice: Nanos::from_millis(3),
             scheduler: None,
+            preemption: Preemption::Voluntary,
             hz: kernel::time::HZ,
             costs: CostTable::default(),
             devices: Vec::new(),

@@ -220,7 +220,14 @@ impl Machine for Sim {
     #[inline]
     async fn cond_resched(&self) {
         if !self.core.pass_debt_at_once() {
-            let _ = self.suspend(Request::GiveWay).await;
+            let _ = self.suspend(Request::GiveWay { to_user: false }).await;
+        }
+    }
+
+    #[inline]
+    async fn return_to_user(&self) {
+        if !self.core.pass_debt_at_once() {
+            let _ = self.suspend(Request::GiveWay { to_user: true }).await;
         }
     }
 

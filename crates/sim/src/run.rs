@@ -82,7 +82,12 @@ const SAMPLE_PERIOD: Nanos = Nanos::from_millis(100);
 impl SimRun {
     /// The hardware, its CPUs shared as the kernel does.
     pub(crate) fn hardware_under_kernel(&self) -> Hardware {
-        let mut hardware = Hardware { scheduler: Some(self.kernel.rules.scheduler), ..self.hardware.clone() };
+        let rules = &self.kernel.rules;
+        let mut hardware = Hardware {
+            scheduler: Some(rules.scheduler),
+            preemption: rules.preemption,
+            ..self.hardware.clone()
+        };
         hardware.devices.extend(std::iter::repeat_n(self.swap_disk(), usize::from(self.swap_disks())));
         hardware
     }

@@ -7,6 +7,7 @@
 use std::rc::Rc;
 
 use kernel::machine::{IoKind, IoRequest, TaskId};
+use mm::version::rules::Preemption;
 use units::{CpuId, Nanos};
 
 use crate::attribution::Past;
@@ -45,6 +46,7 @@ pub(crate) struct State {
     /// Of a slice, or between two ticks.
     pub(crate) slice: u64,
     pub(crate) sharing: Sharing,
+    pub(crate) preemption: Preemption,
     pub(crate) switch_cost: u64,
     pub(crate) wakeup_latency: u64,
     pub(crate) tasks_done: u64,
@@ -81,6 +83,7 @@ impl State {
             past_sections: Vec::new(),
             slice,
             sharing: Sharing::new(hardware.scheduler, hardware.cpus, tick),
+            preemption: hardware.preemption,
             switch_cost,
             wakeup_latency: hardware.costs.wakeup_latency().0,
             tasks_done: 0,

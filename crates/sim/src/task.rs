@@ -42,8 +42,8 @@ pub(crate) enum Place {
 /// What a task does when its debt has passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Then {
-    /// Goes on with its program.
-    Resume,
+    /// Goes on with its program, outside of the kernel or in it.
+    Resume { to_user: bool },
     /// Sleeps, unless it was woken meanwhile; [`FOREVER`] is no timeout.
     Block { reason: WaitReason, timeout: u64 },
     /// Ends.
@@ -95,7 +95,7 @@ impl Task {
             program,
             debt: 0,
             ran: 0,
-            then: Then::Resume,
+            then: Then::Resume { to_user: false },
             place,
             cpu,
             pinned,
@@ -118,7 +118,7 @@ impl Task {
     /// Whether it gives up its CPU when no debt is left.
     pub(crate) fn leaves_cpu(&self) -> bool {
         match self.then {
-            Then::Resume => false,
+            Then::Resume { .. } => false,
             Then::Block { .. } => self.woken.is_none(),
             Then::End => true,
         }

@@ -13,7 +13,7 @@ mod shared;
 mod waiting;
 mod writing;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use kernel::machine::{CostOp, Machine, WaitReason};

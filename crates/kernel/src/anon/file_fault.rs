@@ -74,7 +74,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         process.0.in_file_fault.set(false);
         self.count_fault(&fault);
         done?;
-        self.machine().cond_resched().await; // irqentry_exit: a fault ends in user mode
+        self.machine().return_to_user().await; // irqentry_exit
         Ok(())
     }
 

@@ -165,7 +165,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
         }
         self.handle_over_high(process).await;
-        self.machine().cond_resched().await; // return to user mode
+        self.machine().return_to_user().await;
         Ok(())
     }
 
@@ -230,7 +230,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             mem.core.alloc.events.add(VmEvent::PgFault, 1);
             mem.core.cgroups.add_stat(process.memcg(), NodeId(0), MemcgStat::PgFault, 1);
         });
-        self.machine().cond_resched().await; // irqentry_exit: a fault ends in user mode
+        self.machine().return_to_user().await; // irqentry_exit
         Ok(())
     }
 

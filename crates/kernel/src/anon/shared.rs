@@ -103,7 +103,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.machine().charge(CostOp::CopyPage, 1);
         }
         self.handle_over_high(process).await;
-        self.machine().cond_resched().await; // return to user mode
+        self.machine().return_to_user().await;
         Ok(end - offset)
     }
 
@@ -131,7 +131,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             file.size.set(file.size.get().max(written));
         }
         self.handle_over_high(process).await;
-        self.machine().cond_resched().await; // return to user mode
+        self.machine().return_to_user().await;
         Ok(len)
     }
 

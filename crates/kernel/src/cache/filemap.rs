@@ -72,7 +72,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         readahead.previous = Some(past - 1);
         file.readahead.set(readahead);
         self.handle_over_high(process).await;
-        self.machine().cond_resched().await; // return to user mode
+        self.machine().return_to_user().await;
         Ok(end - offset)
     }
 
@@ -185,7 +185,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             index = behind;
         }
         self.handle_over_high(process).await;
-        self.machine().cond_resched().await; // return to user mode
+        self.machine().return_to_user().await;
         Ok(len)
     }
 

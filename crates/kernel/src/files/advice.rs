@@ -66,7 +66,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if !matches!(advice, FileAdvice::WillNeed | FileAdvice::DontNeed) {
             file.readahead.set(readahead);
         }
-        self.machine().cond_resched().await; // return to user mode
+        self.machine().return_to_user().await;
         Ok(())
     }
 
@@ -84,7 +84,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         process.check_alive()?;
         self.machine().charge(CostOp::Syscall, 1);
         self.read_range(process, &file.inode, offset, offset.saturating_add(len)).await?;
-        self.machine().cond_resched().await; // return to user mode
+        self.machine().return_to_user().await;
         Ok(())
     }
 

@@ -129,7 +129,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let removed = self.remove_file(process, &directory, name).await;
         self.put_inode(&directory);
         removed?;
-        self.machine().cond_resched().await; // return to user mode
+        self.machine().return_to_user().await;
         Ok(())
     }
 

@@ -41,7 +41,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         };
         self.put_inode(&directory);
         let file = OpenFile::new(inode?, &self.shared.closed);
-        self.machine().cond_resched().await; // return to user mode
+        self.machine().return_to_user().await;
         Ok(file)
     }
 
@@ -71,7 +71,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 Err(Errno::NoEnt)
             }
         };
-        self.machine().cond_resched().await; // return to user mode
+        self.machine().return_to_user().await;
         found
     }
 }

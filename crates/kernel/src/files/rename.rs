@@ -43,7 +43,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             Err(errno) => Err(errno),
         };
         self.put_inode(&from.directory);
-        self.machine().cond_resched().await; // return to user mode
+        self.machine().return_to_user().await;
         moved
     }
 

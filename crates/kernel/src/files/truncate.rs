@@ -47,7 +47,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.note_dirty_inode(inode);
             self.log_extend(inode).await;
         }
-        self.machine().cond_resched().await; // return to user mode
+        self.machine().return_to_user().await;
         Ok(())
     }
 

@@ -144,8 +144,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     pub(crate) fn pay_for_chunk(&self, report: ChunkReport) {
         let machine = self.machine();
-        machine.charge(CostOp::ScanPage, u64::from(report.scanned));
-        machine.charge(CostOp::ReclaimPage, u64::from(report.reclaimed));
+        // MADV_PAGEOUT does not scan.
+        machine.charge(CostOp::ScanPage, u64::from(report.scanned.saturating_sub(report.tails)));
+        machine.charge(CostOp::ReclaimPage, u64::from(report.reclaimed - report.tails));
+        machine.charge(CostOp::ReclaimTail, u64::from(report.tails));
+        machine.charge(CostOp::ReclaimLeaf, u64::from(report.leaf_tails));
         machine.charge(CostOp::DeactivatePage, u64::from(report.deactivated));
         if report.swap != SwapWork::default() {
             self.pay_for_swap(report.swap);

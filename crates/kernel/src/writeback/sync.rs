@@ -79,7 +79,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.machine().charge(CostOp::Syscall, 1);
         self.write_and_wait(&file.inode).await;
         self.commit_metadata().await;
-        self.machine().cond_resched().await; // return to user mode
+        self.machine().return_to_user().await;
         Ok(())
     }
 }

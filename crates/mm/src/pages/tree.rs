@@ -30,7 +30,7 @@ pub enum Slot {
     Shadow(Shadow),
 }
 
-pub(super) const SLOTS: usize = 64;
+pub(crate) const SLOTS: usize = 64;
 pub(super) const NO_NODE: u32 = u32::MAX;
 /// Inner levels above the leaves: 64^5 leaves of 64 pages exceed 32-bit page indices.
 pub(super) const LEVELS_MAX: usize = 5;

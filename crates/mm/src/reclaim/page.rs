@@ -38,6 +38,7 @@ use crate::lru::mglru::access;
 use crate::lru::queues::{self, AtEnd};
 use crate::pages::anon::AnonMaps;
 use crate::pages::cache::{PageCache, release_reclaimed_page};
+use crate::pages::tree::SLOTS;
 use crate::reclaim::pass::LruvecScan;
 use crate::reclaim::references::References;
 use crate::reclaim::run::{ChunkReport, Reclaimer, ScanControl, Taken};
@@ -171,6 +172,8 @@ impl Reclaim {
                 }
                 Verdict::Free => {
                     report.reclaimed += pages;
+                    report.tails += pages - 1;
+                    report.leaf_tails += if pages < SLOTS as u32 { pages - 1 } else { 0 };
                     tell_reclaimed(core, pfn, flags, sc);
                     evict(core, lru, cache, cpu, pfn, sc.target, &mut uncharged);
                 }

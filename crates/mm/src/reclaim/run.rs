@@ -260,6 +260,10 @@ pub struct ChunkReport {
     pub scanned: u32,
     /// Pages freed.
     pub reclaimed: u32,
+    /// Pages of freed file folios besides the first of each.
+    pub tails: u32,
+    /// Those of them that had a place of their own in their file's tree, as their folio filled no leaf of it.
+    pub leaf_tails: u32,
     /// Pages moved from the active to the inactive list.
     pub deactivated: u32,
     /// Pages taken off the list, and of which kind.
@@ -290,6 +294,8 @@ impl ChunkReport {
         for (sum, more) in [
             (&mut self.scanned, other.scanned),
             (&mut self.reclaimed, other.reclaimed),
+            (&mut self.tails, other.tails),
+            (&mut self.leaf_tails, other.leaf_tails),
             (&mut self.deactivated, other.deactivated),
             (&mut self.taken.pages, other.taken.pages),
             (&mut self.taken.file, other.taken.file),

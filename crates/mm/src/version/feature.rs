@@ -203,6 +203,10 @@ features! {
     Eevdf = "eevdf",
         "tasks share CPUs by lag and deadline; a woken one waits until the running one had its request",
         "6.6", Scheduler: Cfs => Eevdf;
+    /// [`Preemption::Lazy`]
+    PreemptLazy = "preempt-lazy",
+        "kernel code gives way on its way back to a program or at the next tick, not at cond_resched()",
+        "6.13", Preemption: Voluntary => Lazy;
     /// [`SlabCredit::GlobalOnly`]
     SlabCreditGlobalOnly = "slab-credit-global-only",
         "freed slab pages do not count for limit reclaim",

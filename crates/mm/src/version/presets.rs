@@ -165,6 +165,7 @@ const RULES_2632: Rules = Rules {
     compaction: Compaction::Off,
     huge_pages: HugePages::Off,
     scheduler: Scheduler::Cfs,
+    preemption: Preemption::Voluntary,
     inode_reclaim: InodeReclaim::Waits,
     inode_cluster: InodeCluster::MayGo,
     buffer_credit: BufferCredit::Nobody,
@@ -338,6 +339,7 @@ const RULES_612: Rules = RULES_61.edited(&[
 /// request does not refill its per-CPU list (1.3).
 const RULES_72: Rules = RULES_612.edited(&[
     Rule::FreeObjects(FreeObjects::Sheaves),
+    Rule::Preemption(Preemption::Lazy),
     Rule::SlotCache(SlotCache::Off),
     Rule::SwapTurns(SwapTurns::PerCluster),
     Rule::Ext4Folios(Ext4Folios::Large),

@@ -148,6 +148,7 @@ rules! {
     compaction: Compaction,
     huge_pages: HugePages,
     scheduler: Scheduler,
+    preemption: Preemption,
     inode_reclaim: InodeReclaim,
     inode_cluster: InodeCluster,
     buffer_credit: BufferCredit,

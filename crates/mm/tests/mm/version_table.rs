@@ -248,6 +248,9 @@ fn every_version_decides_as_its_sources_say() {
     which task a CPU runs
       Scheduler(Cfs): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1
       Scheduler(Eevdf): 6.12 7.2 +eevdf
+    preemption inside the kernel
+      Preemption(Voluntary): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12
+      Preemption(Lazy): 7.2 +preempt-lazy
     reclaim of XFS inodes that are not clean
       InodeReclaim(Waits): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7
       InodeReclaim(PassesBy): 5.10 6.1 6.12 7.2 +async-inode-reclaim

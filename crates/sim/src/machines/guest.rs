@@ -59,8 +59,16 @@ pub(super) const CPU_PERCENT: u32 = 5_700;
 const RECLAIM_PERCENT: u32 = 1_000;
 
 /// What that is about. A refill of the per-CPU list costs what its drain does.
-const RECLAIM_COSTS: [&str; 6] =
-    ["scan_page", "reclaim_page", "deactivate_page", "walk_memcg", "pcp_free", "pcp_refill_page"];
+const RECLAIM_COSTS: [&str; 8] = [
+    "scan_page",
+    "reclaim_page",
+    "reclaim_tail",
+    "reclaim_leaf",
+    "deactivate_page",
+    "walk_memcg",
+    "pcp_free",
+    "pcp_refill_page",
+];
 
 /// The same in a fault, and in swap. A sweep over fresh memory took a guest 26 to 36 us a page (`hot_ready` of 22 runs
 /// of `anon-and-file` without reclaim; those on a busy host up to 61), of which its first use is 22 us by the figure

@@ -2,7 +2,7 @@
 
 use super::*;
 use kernel::machine::TaskId;
-use mm::version::rules::Scheduler;
+use mm::version::rules::{Preemption, Scheduler};
 
 /// Starts a task that tells the log when it begins and ends `micros` of work.
 fn start(sim: &Sim, log: &Log, name: &'static str, cpu: Option<u16>, micros: u64) -> TaskId {
@@ -252,12 +252,136 @@ fn a_task_that_slept_longer_than_a_request_preempts_where_tasks_do_not_take_turn
     assert!(in_turn.iter().any(|&wait| wait > 1_000), "behind the slices of others: {in_turn:?}");
 }
 
+/// A reader makes calls of 3 ms on the only CPU, with a place to give way after each 500 us. kswapd slept for long and
+/// is woken `at` so many microseconds: when it runs, and what the reader had done by then.
+fn kswapd_beside_a_reader(preemption: Preemption, at: u64) -> String {
+    let mut machine = hardware(1);
+    (machine.scheduler, machine.preemption) = (Some(Scheduler::Cfs), preemption);
+    let (mut simulation, sim) = boot(machine);
+    let log = Log::default();
+    let (here, told) = (sim.clone(), log.clone());
+    sim.spawn("kswapd", None, async move {
+        nap(&here, at).await;
+        told.tell(&here, "kswapd runs");
+        work(&here, 5_000).await;
+        told.tell(&here, "kswapd sleeps");
+    });
+    let (here, told) = (sim.clone(), log.clone());
+    sim.spawn("reader", None, async move {
+        for call in 1..=5 {
+            for _ in 0..6 {
+                work(&here, 500).await;
+            }
+            here.charge(CostOp::Syscall, 1);
+            here.return_to_user().await;
+            told.tell(&here, format_args!("read {call}"));
+        }
+    });
+    run(&mut simulation);
+    sim.check();
+    log.text()
+}
+
+#[test]
+fn a_reader_gives_way_inside_its_call_unless_preemption_is_lazy() {
+    insta::assert_snapshot!(kswapd_beside_a_reader(Preemption::Voluntary, 4_700), @r"
+     3001 us cpu0 read 1
+     5001 us cpu0 kswapd runs
+    10001 us cpu0 kswapd sleeps
+    11002 us cpu0 read 2
+    14003 us cpu0 read 3
+    17004 us cpu0 read 4
+    20005 us cpu0 read 5
+    ");
+    // The end of the second call comes before the tick at 8 ms.
+    insta::assert_snapshot!(kswapd_beside_a_reader(Preemption::Lazy, 4_700), @r"
+     3001 us cpu0 read 1
+     6002 us cpu0 kswapd runs
+    11002 us cpu0 kswapd sleeps
+    11002 us cpu0 read 2
+    14003 us cpu0 read 3
+    17004 us cpu0 read 4
+    20005 us cpu0 read 5
+    ");
+    // The tick at 8 ms comes before the end of the third call.
+    insta::assert_snapshot!(kswapd_beside_a_reader(Preemption::Lazy, 7_300), @r"
+     3001 us cpu0 read 1
+     6002 us cpu0 read 2
+     8000 us cpu0 kswapd runs
+    13000 us cpu0 kswapd sleeps
+    14003 us cpu0 read 3
+    17004 us cpu0 read 4
+    20005 us cpu0 read 5
+    ");
+}
+
+/// kswapd works for 60 ms at a stretch, with a place to give way after each 100 us, and a reader that slept wakes up at
+/// `at` microseconds on its CPU.
+fn reader_behind_kswapd(preemption: Preemption, at: u64) -> u64 {
+    let mut machine = hardware(1);
+    (machine.scheduler, machine.preemption) = (Some(Scheduler::Cfs), preemption);
+    let (mut simulation, sim) = boot(machine);
+    let runs = Rc::new(Cell::new(0));
+    let (here, told) = (sim.clone(), Rc::clone(&runs));
+    sim.spawn("reader", None, async move {
+        nap(&here, at).await;
+        told.set(here.now().0 / 1000);
+    });
+    let here = sim.clone();
+    sim.spawn("kswapd", None, async move {
+        for _ in 0..600 {
+            work(&here, 100).await;
+        }
+    });
+    run(&mut simulation);
+    runs.get()
+}
+
+#[test]
+fn kswapd_which_never_returns_to_a_program_gives_way_at_the_tick_where_preemption_is_lazy() {
+    let both = |at| [Preemption::Voluntary, Preemption::Lazy].map(|lazy| reader_behind_kswapd(lazy, at));
+    assert_eq!(both(25_050), [25_100, 28_000]);
+    assert_eq!(both(27_950), [28_000, 28_000]);
+    assert_eq!(both(28_050), [28_100, 32_000]);
+}
+
+#[test]
+fn a_tick_that_ends_a_turn_leaves_the_task_one_more_tick_where_preemption_is_lazy() {
+    let turns = |preemption| {
+        let mut machine = hardware(1);
+        (machine.scheduler, machine.preemption) = (Some(Scheduler::Eevdf), preemption);
+        let (mut simulation, sim) = boot(machine);
+        let log = Log::default();
+        for name in ["A", "B"] {
+            start(&sim, &log, name, None, 20_000);
+        }
+        run(&mut simulation);
+        (log.text(), sim.statistics().context_switches)
+    };
+    let (voluntary, lazy) = (turns(Preemption::Voluntary), turns(Preemption::Lazy));
+    insta::assert_snapshot!(voluntary.0, @r"
+        0 us cpu0 A begins
+     4000 us cpu0 B begins
+    40000 us cpu0 A ends
+    40000 us cpu0 B ends
+    ");
+    insta::assert_snapshot!(lazy.0, @r"
+        0 us cpu0 A begins
+     8000 us cpu0 B begins
+    36000 us cpu0 A ends
+    40000 us cpu0 B ends
+    ");
+    assert_eq!((voluntary.1, lazy.1), (12, 6), "times that a CPU took up a task");
+}
+
 #[test]
 fn under_a_scheduler_too_the_fast_path_changes_nothing() {
-    for scheduler in [Scheduler::Cfs, Scheduler::Eevdf] {
+    use Preemption::{Lazy, Voluntary};
+    use Scheduler::{Cfs, Eevdf};
+    for (scheduler, preemption) in [(Cfs, Voluntary), (Cfs, Lazy), (Eevdf, Voluntary), (Eevdf, Lazy)] {
         let both = [true, false].map(|fast| {
             let mut machine = hardware(2);
-            machine.scheduler = Some(scheduler);
+            (machine.scheduler, machine.preemption) = (Some(scheduler), preemption);
             let (simulation, sim) = boot(machine);
             let mut simulation = if fast { simulation } else { simulation.without_fast_path() };
             let queue = sim.new_queue();
@@ -267,6 +391,8 @@ fn under_a_scheduler_too_the_fast_path_changes_nothing() {
                     for _ in 0..200 {
                         work(&here, 130).await;
                         let _ = here.wake_all(queue);
+                        here.charge(CostOp::Syscall, 1);
+                        here.return_to_user().await;
                     }
                 });
             }
@@ -281,6 +407,6 @@ fn under_a_scheduler_too_the_fast_path_changes_nothing() {
             sim.check();
             sim.statistics()
         });
-        assert_eq!(both[0], both[1], "{scheduler:?}");
+        assert_eq!(both[0], both[1], "{scheduler:?}, {preemption:?}");
     }
 }

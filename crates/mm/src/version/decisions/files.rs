@@ -134,6 +134,16 @@ decisions! {
         Eevdf,
     }
 
+    /// When a task that is to give way does so inside the kernel; a program gives way at any time. Configurable in
+    /// all versions: this is what Debian builds.
+    Preemption = "preemption inside the kernel" {
+        /// Where kernel code offers it, `cond_resched()` (`PREEMPT_VOLUNTARY`).
+        Voluntary,
+        /// On the way back to its program, or at the next tick, wherever it is then; `cond_resched()` does nothing
+        /// (`PREEMPT_LAZY`, 6.13; the default since 7.0, which has no other one but full preemption).
+        Lazy,
+    }
+
     /// What the page cache of ext4 is made of, where readahead and writes make large folios at all
     /// (`ext4_set_inode_mapping_order`, MECHANISMS-510-72 2.2).
     Ext4Folios = "folios of ext4" {

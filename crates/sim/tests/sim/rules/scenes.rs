@@ -162,6 +162,7 @@ impl Scene {
         };
         let hardware = Hardware {
             scheduler: Some(version.rules.scheduler),
+            preemption: version.rules.preemption,
             ..Hardware::with_cpus(2).with_device(self.device.clone())
         };
         let mut simulation = Simulation::new(hardware).expect("a machine");
