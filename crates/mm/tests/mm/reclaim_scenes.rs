@@ -458,3 +458,21 @@ fn on_6_12_kswapd_and_a_run_that_found_nothing_walk_the_whole_tree() {
     assert_eq!(visited(full()), ["A", "B", "C"]);
     assert_eq!(visited(direct()), ["B"], "behind A, whatever others did meanwhile");
 }
+
+/// What CPU time a folio takes goes by its pages behind the first, and by those that have a slot of their own.
+#[test]
+fn pages_behind_the_first_of_a_freed_folio_are_told_and_those_that_fill_no_leaf() {
+    let of = |order| {
+        let mut world = World::boot("linux-7.2", 64);
+        let group = world.group("B");
+        assert!(world.add(CPU, group, 0, Order(order)), "the scene fits into memory");
+        world.settle();
+        let mut sc = ScanControl { priority: 0, ..world.limit(group) };
+        let _ = world.mem.begin_pass(NODE, &mut sc);
+        let mut visit = world.mem.begin_lruvec(group, NODE, &mut sc).expect("no protection");
+        let report = world.mem.shrink_chunk(CPU, &mut visit, &mut sc).expect("a list is not empty");
+        (report.reclaimed, report.tails, report.leaf_tails)
+    };
+    assert_eq!([0, 2, 5].map(of), [(1, 0, 0), (4, 3, 3), (32, 31, 31)]);
+    assert_eq!([6, 9].map(of), [(64, 63, 0), (512, 511, 0)], "a leaf has 64 slots");
+}
