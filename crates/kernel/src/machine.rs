@@ -182,6 +182,8 @@ pub enum CostOp {
     /// The first use of a page frame since boot. Free on real memory; behind a hypervisor the host
     /// has to find a page of its own first.
     FirstUse,
+    /// Locking a page of a mapping, beyond its fault, with what it takes to let it go again.
+    LockPage,
     /// A microsecond of what a program does by itself, outside of the kernel.
     UserMicrosecond,
     /// A context switch.

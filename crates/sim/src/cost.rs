@@ -95,6 +95,8 @@ const DEFAULTS: [DefaultCost; CostOp::COUNT] = [
     row(CostOp::WritebackPage, "writeback_page", 300),
     // Memory of one's own costs nothing to use; a guest's machine sets what its host takes.
     row(CostOp::FirstUse, "first_use", 0),
+    // Not measured where a page is not emulated; in a guest it counts (`machines/guest.rs`).
+    row(CostOp::LockPage, "lock_page", 0),
     // By definition, on the reference core.
     row(CostOp::UserMicrosecond, "user_microsecond", 1_000),
     // [K]
