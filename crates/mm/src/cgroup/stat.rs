@@ -38,9 +38,8 @@ impl Memcgs {
     pub fn add_stat(&mut self, memcg: MemcgId, node: NodeId, stat: MemcgStat, n: u64) {
         let slot = self.slot(memcg, node);
         self.stats[slot].local[stat as usize] += n;
-        self.note_update_of(stat, n.cast_signed());
-        if self.stats[slot].tells {
-            self.note_change(memcg, node, stat, n);
+        if self.stats[slot].tells | self.counts_updates() {
+            self.note(memcg, node, stat, n);
         }
     }
 
@@ -49,14 +48,30 @@ impl Memcgs {
     pub fn sub_stat(&mut self, memcg: MemcgId, node: NodeId, stat: MemcgStat, n: u64) {
         let slot = self.slot(memcg, node);
         self.stats[slot].local[stat as usize] -= n;
-        self.note_update_of(stat, -n.cast_signed());
-        if self.stats[slot].tells {
-            self.note_change(memcg, node, stat, n.wrapping_neg());
+        if self.stats[slot].tells | self.counts_updates() {
+            self.note(memcg, node, stat, n.wrapping_neg());
+        }
+    }
+
+    /// Whether anybody goes by how many updates there were.
+    #[inline]
+    fn counts_updates(&self) -> bool {
+        self.freshness == StatFreshness::Threshold
+    }
+
+    /// A counter changed by `by`, modulo 2^64, and somebody goes by that. Not inlined: callers are, in the hottest
+    /// paths, and in most versions hardly any comes here.
+    #[inline(never)]
+    fn note(&mut self, memcg: MemcgId, node: NodeId, stat: MemcgStat, by: u64) {
+        if self.counts_updates() {
+            self.note_update_of(stat, by.cast_signed());
+        }
+        if self.stats[self.slot(memcg, node)].tells {
+            self.note_change(memcg, node, stat, by);
         }
     }
 
     /// A counter changed by `by`.
-    #[inline]
     fn note_update_of(&mut self, stat: MemcgStat, by: i64) {
         if is_in_bytes(stat) {
             self.note_bytes(stat, by);
@@ -69,6 +84,9 @@ impl Memcgs {
     /// reported (pages charged and uncharged, slots).
     #[inline]
     pub(crate) fn note_update(&mut self, n: u64) {
+        if !self.counts_updates() {
+            return;
+        }
         self.updates += n;
         if self.updates > UPDATE_BATCH {
             self.pending += self.updates / UPDATE_BATCH;
@@ -188,7 +206,7 @@ impl Memcgs {
     /// Flushes before a reclaim pass if the kernel would: 6.1 does once the pending updates exceed
     /// its threshold, 6.12 leaves it to the 2 s worker; before there was nothing to flush.
     pub fn flush_for_reclaim(&mut self) {
-        if self.freshness == StatFreshness::Threshold && self.pending > self.stocks.len() as u64 {
+        if self.counts_updates() && self.pending > self.stocks.len() as u64 {
             self.flush(MemcgId::ROOT);
         }
     }
