@@ -46,6 +46,7 @@ fn main() -> ExitCode {
         Command::Import(args) => commands::import(args, &printer).map(done),
         Command::Trace(args) => commands::trace(args, &printer).map(done),
         Command::Vm(args) => commands::vm(args, &printer).map(done),
+        Command::Uml(args) => commands::uml(args, &printer).map(done),
     };
     let code = match catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(code)) => code,

@@ -245,7 +245,7 @@ fn run_planned(index: usize, run: &PlannedRun, control: &Control) -> Result<Reco
             None => simulate(&run.scenario, &run.label, &control.stop, progress)?,
             Some(keep) => simulate_kept(&run.scenario, &run.label, index, &control.stop, progress, keep)?,
         },
-        Backend::Host | Backend::Vm(_) => {
+        Backend::Host | Backend::Vm(_) | Backend::Uml(_) => {
             let tell = |told: Told<'_>| (control.observer)(RunEvent::Told { index, told });
             real::run(&run.scenario, &run.label, &control.host, &control.stop, &tell)?
         }

@@ -9,7 +9,7 @@ use std::path::Path;
 use recording::Recording;
 use report::{Grid, Group};
 use workload::KernelSpec;
-use workload::scenario::{Backend, GUEST_MACHINE, Scenario, check_kernel, is_guest_machine};
+use workload::scenario::{Backend, Scenario, check_kernel, is_guest_machine};
 
 use crate::error::LabError;
 use crate::experiment::Experiment;
@@ -58,8 +58,9 @@ pub fn plan(
 ) -> Result<Comparison, LabError> {
     let mut backends = distinct(backends)?;
     let simulated = backends.contains(&Backend::Sim);
-    let sides = Sides { request, kernels, simulated, has_guest: backends.iter().any(is_guest) };
-    let first = match backends.iter().find(|backend| is_guest(backend)).or(backends.first()) {
+    let guest = backends.iter().find(|backend| backend.is_guest()).cloned();
+    let sides = Sides { request, kernels, simulated, guest };
+    let first = match sides.guest.as_ref().or(backends.first()) {
         Some(backend) => sides.of(backend).0.resolve()?,
         None => request.resolve()?,
     };
@@ -125,24 +126,20 @@ fn distinct(backends: &[String]) -> Result<Vec<Backend>, LabError> {
     }
 }
 
-fn is_guest(backend: &Backend) -> bool {
-    matches!(backend, Backend::Vm(_))
-}
-
 /// What is asked of each side of a comparison.
 struct Sides<'a> {
     request: &'a Request,
     kernels: &'a [String],
     /// Whether one of the sides is simulated.
     simulated: bool,
-    /// Whether one of them is a guest.
-    has_guest: bool,
+    /// The first of them that is a guest.
+    guest: Option<Backend>,
 }
 
 impl Sides<'_> {
     /// Whether what is simulated runs on the guest's machine without anybody having named it.
     fn guest_stands_for_machine(&self) -> bool {
-        self.has_guest
+        self.guest.is_some()
             && self.request.machine.is_none()
             && matches!(self.request.subject, Subject::Workload(_))
     }
@@ -151,13 +148,14 @@ impl Sides<'_> {
     /// of a guest has to fit one of the sides, not each.
     fn of(&self, backend: &Backend) -> (Request, Option<String>) {
         let mut asked = Request { backend: Some(backend.to_string()), ..self.request.clone() };
-        if self.has_guest && !is_guest(backend) {
+        if self.guest.is_some() && !backend.is_guest() {
             asked.guest = GuestRequest::default();
         }
-        if *backend == Backend::Sim && self.has_guest && matches!(asked.subject, Subject::Workload(_)) {
+        if let (Backend::Sim, Some(guest), Subject::Workload(_)) = (backend, &self.guest, &asked.subject) {
             // It would be no comparison if the model were another machine, or had more memory.
-            asked.machine.get_or_insert_with(|| GUEST_MACHINE.to_owned());
-            asked.mem.get_or_insert_with(|| guest_mem().to_string());
+            let machine = guest.guest_machine().expect("it is a guest");
+            asked.machine.get_or_insert_with(|| machine.to_owned());
+            asked.mem.get_or_insert_with(|| guest_mem(guest).to_string());
         }
         if !self.simulated || *backend == Backend::Sim {
             return (asked, None);
@@ -168,7 +166,7 @@ impl Sides<'_> {
         let named: Vec<_> = named.collect();
         match &named[..] {
             // What its name says of the guest, too.
-            [only] if is_guest(backend) && check_kernel("", only, backend).is_ok() => {
+            [only] if backend.is_guest() && check_kernel("", only, backend).is_ok() => {
                 asked.kernel = Some(only.to_string());
             }
             // A guest is one variant: it cannot have a feature and not have it.
@@ -181,7 +179,7 @@ impl Sides<'_> {
                 }
             }
         }
-        if asked.machine.take_if(|machine| !is_guest(backend) || !is_guest_machine(machine)).is_some() {
+        if asked.machine.take_if(|machine| !is_guest_machine(machine, backend)).is_some() {
             others.push("--machine");
         }
         if *backend == Backend::Host && asked.mem.take().is_some() {
@@ -199,9 +197,10 @@ fn assumed_machine(variants: &[Variant]) -> Option<String> {
     let mut scenarios = variants.iter().flat_map(|variant| variant.scenarios.first());
     scenarios.clone().find(|scenario| scenario.backend == Backend::Sim)?;
     let real = scenarios.find(|scenario| scenario.guest.is_some())?;
-    let spec = machine_spec(GUEST_MACHINE);
+    let machine = real.backend.guest_machine()?;
+    let spec = machine_spec(machine);
     let mut text = format!(
-        "assumed: machine {GUEST_MACHINE} for what is simulated, as it is compared with {}; `--machine` names another",
+        "assumed: machine {machine} for what is simulated, as it is compared with {}; `--machine` names another",
         real.backend
     );
     if let Some(guest) = real.guest.filter(|g| (g.cpus, g.numa_nodes) != (spec.cpus, spec.nodes)) {
@@ -216,7 +215,7 @@ fn assumed_machine(variants: &[Variant]) -> Option<String> {
 /// The model of the kernel that a real backend runs, as far as its name tells.
 fn model_of(backend: &Backend) -> Option<String> {
     match backend {
-        Backend::Vm(version) if !version.contains('/') => {
+        Backend::Vm(version) | Backend::Uml(version) if !version.contains('/') => {
             let mut numbers = version.split(['.', '-']);
             let (major, minor) = (numbers.next()?, numbers.next()?);
             let name = format!("linux-{major}.{minor}");

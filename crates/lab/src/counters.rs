@@ -7,13 +7,14 @@
 //! In names, `N` stands for a node's number, `ZONE` for a zone, and `PATH` for a cgroup with `_` for
 //! `/`; below `memcg` in `recording.json` the cgroup's counters are without `cg_PATH_`.
 
-use mm::base::event::NoTrace;
 use mm::base::gfp::MigrateType;
 use mm::base::layout::MemoryLayout;
 use mm::base::sysctl::Sysctls;
-use mm::{MemcgId, Memory, Version};
+use mm::{MemcgId, Version};
 use recording::is_gauge;
 use report::List;
+use sim::SimMemory;
+use sim::run::boot_memory;
 use units::{Bytes, Pages};
 
 /// What keeps a counter.
@@ -85,10 +86,10 @@ pub(crate) fn list() -> List {
 }
 
 /// Memory that has just booted, for the names of its counters.
-fn any_memory() -> Memory<NoTrace> {
+fn any_memory() -> SimMemory {
     let kernel = Version::parse(Version::NEWEST_LONG_TERM).expect("it is listed");
     let layout = MemoryLayout::flat(Bytes(64 << 20).to_pages_floor().max(Pages(1)), 1);
-    Memory::boot(&layout, kernel, Sysctls::default(), NoTrace).expect("it boots in 64 MiB")
+    boot_memory(&layout, kernel, Sysctls::default()).expect("it boots in 64 MiB")
 }
 
 fn kind(name: &str) -> &'static str {

@@ -5,17 +5,17 @@
 //! runs, and its release is what the recording names. Left out: retries and repeats.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use linux::host::{self, HostOptions};
-use linux::vm::{self, Hardware, VmFilesystem, VmKernel, VmSpec};
+use linux::vm::{self, Engine, Hardware, VmFilesystem, VmKernel, VmSpec};
 use linux::{DiskShare, LinuxError, LinuxResult, NotAShare, Told};
 use recording::{OomKill, Recording, Series};
 use sim::machines::MachineSpec;
 use units::{Bytes, Nanos, parse_size};
-use workload::scenario::{Backend, GUEST_MACHINE, Scenario, ScenarioProblem, parse_interval};
+use workload::scenario::{Backend, Scenario, ScenarioProblem, parse_interval};
 
 use crate::at_kill::with_kill;
 use crate::balance::with_balance;
@@ -80,9 +80,9 @@ pub fn check(plan: &[PlannedRun], policy: &HostPolicy) -> Result<Vec<String>, La
         let found = match &scenario.backend {
             Backend::Sim => Ok(Vec::new()),
             Backend::Host => host::check(&host_options(policy), &scenario.workload).map_err(told),
-            Backend::Vm(version) => {
+            Backend::Vm(kernel) | Backend::Uml(kernel) => {
                 check_log(scenario)?;
-                vm::check(&vm_spec(scenario, version, policy), &scenario.workload).map_err(vm_told)
+                vm::check(&vm_spec(scenario, kernel, policy), &scenario.workload).map_err(vm_told)
             }
         };
         let found = found.map_err(|(message, hint)| LabError::Host { message, hint })?;
@@ -129,8 +129,8 @@ pub(crate) fn run(
     let result = match &scenario.backend {
         Backend::Sim => unreachable!("the simulator has a module of its own"),
         Backend::Host => on_host(scenario, policy, stop, tell).map_err(told),
-        Backend::Vm(version) => {
-            let spec = vm_spec(scenario, version, policy);
+        Backend::Vm(kernel) | Backend::Uml(kernel) => {
+            let spec = vm_spec(scenario, kernel, policy);
             vm::run(&spec, &scenario.workload, stop, tell).map(|run| run.result).map_err(vm_told)
         }
     };
@@ -162,8 +162,10 @@ fn on_host(
     host.run(scenario.seed, texts(scenario), sample_period(scenario.interval), stop, tell)
 }
 
-fn vm_spec(scenario: &Scenario, version: &str, policy: &HostPolicy) -> VmSpec {
-    let guest = scenario.guest.unwrap_or_default();
+fn vm_spec(scenario: &Scenario, kernel: &str, policy: &HostPolicy) -> VmSpec {
+    let backend = &scenario.backend;
+    let guest = scenario.guest.unwrap_or_else(|| backend.default_guest());
+    let engine = if matches!(backend, Backend::Uml(_)) { Engine::UserMode } else { Engine::Qemu };
     let filesystem = match (scenario.workload.params().get("filesystem"), guest.xfs_log) {
         (Some(workload::ParamValue::Choice("xfs")), None) => VmFilesystem::Xfs,
         (Some(workload::ParamValue::Choice("xfs")), Some(mib)) => VmFilesystem::XfsWithLog(mib),
@@ -171,7 +173,7 @@ fn vm_spec(scenario: &Scenario, version: &str, policy: &HostPolicy) -> VmSpec {
     };
     VmSpec {
         hardware: Hardware {
-            mem: scenario.mem.unwrap_or_else(guest_mem),
+            mem: scenario.mem.unwrap_or_else(|| guest_mem(backend)),
             cpus: guest.cpus,
             numa_nodes: guest.numa_nodes,
         },
@@ -183,13 +185,14 @@ fn vm_spec(scenario: &Scenario, version: &str, policy: &HostPolicy) -> VmSpec {
         lru_gen: guest.lru_gen,
         swap: scenario.swap.clone().unwrap_or_default(),
         sample_period: sample_period(scenario.interval),
-        ..VmSpec::new(VmKernel::parse(version))
+        ..VmSpec::new(engine, VmKernel::parse(kernel))
     }
 }
 
 /// How far a guest reads its disks ahead: as its machine says, `guest-tcg+readahead=8M`, or as the measured ones do.
 fn read_ahead_kib(scenario: &Scenario) -> u32 {
-    let machine = MachineSpec::parse(scenario.machine.as_deref().unwrap_or(GUEST_MACHINE));
+    let own = scenario.backend.guest_machine().expect("only guests are asked for it");
+    let machine = MachineSpec::parse(scenario.machine.as_deref().unwrap_or(own));
     let readahead = machine.expect("the machine was checked").readahead.expect("guests have one");
     u32::try_from(readahead.get() >> 10).expect("64 MiB at most")
 }
@@ -226,16 +229,41 @@ pub fn record(
     Ok((filled(identity, recorded.result), recorded.exit_code))
 }
 
-/// Brings Debian's newest kernel of `version` into the cache folder; returns its release.
+/// Brings Debian's newest kernel of `version` for virtual machines into the cache folder; returns its release.
 ///
 /// # Errors
 /// No apt, no network, no such package, a damaged package.
 pub fn fetch_kernel(version: &str, tell: &mut dyn FnMut(&str)) -> Result<String, LabError> {
-    let fetched = vm::cache_dir().and_then(|cache| vm::fetch(version, &cache, tell));
-    fetched
+    fetched(vm::cache_dir().and_then(|cache| vm::fetch(version, &cache, tell)))
+}
+
+/// The same of User-Mode Linux.
+///
+/// # Errors
+/// As [`fetch_kernel`]; it does not run on this host.
+pub fn fetch_uml(version: &str, tell: &mut dyn FnMut(&str)) -> Result<String, LabError> {
+    fetched(vm::uml::cache_dir().and_then(|cache| vm::uml::fetch(version, &cache, tell)))
+}
+
+fn fetched(kernel: Result<vm::Kernel, vm::VmError>) -> Result<String, LabError> {
+    kernel
         .map(|kernel| kernel.release)
         .map_err(|error| LabError::Host { message: error.to_string(), hint: error.hint() })
 }
+
+/// The real kernels that were fetched, in a sentence; nothing without any.
+pub fn kernels_here() -> Option<String> {
+    let of = |cache: Result<PathBuf, vm::VmError>, cached: fn(&Path) -> Vec<String>, kind: &str| {
+        let releases = cache.map(|cache| cached(&cache)).unwrap_or_default();
+        releases.into_iter().map(|release| format!("{kind}:{release}")).collect::<Vec<_>>()
+    };
+    let mut here = of(vm::uml::cache_dir(), vm::uml::cached, "uml");
+    here.extend(of(vm::cache_dir(), vm::kernels::cached, "vm"));
+    (!here.is_empty()).then(|| format!("real kernels here, for `--on`: {}", here.join(", ")))
+}
+
+/// The options to build User-Mode Linux with, to merge into a kernel's `.config`.
+pub const UML_CONFIG: &str = vm::uml::CONFIG_FRAGMENT;
 
 /// In a guest of [`Backend::Vm`] this process is init: it runs its job and never returns. Call it
 /// first in `main`; elsewhere it does nothing.

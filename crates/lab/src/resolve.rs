@@ -15,9 +15,9 @@ use sim::machines::{self, MACHINES, MachineSpec};
 use units::{Bytes, Seed};
 use workload::params::split_pair;
 use workload::scenario::{
-    GUEST_MACHINE, Guest, LruGen, SEED_DEFAULT, ScenarioProblem, Swap, Written, check_kernel, check_lru_gen,
-    check_machine, check_mem, check_swap, interval_text, is_guest_machine, lru_gen_of, parse_interval,
-    parse_mem_of, parse_sysctl_value,
+    Guest, LruGen, SEED_DEFAULT, ScenarioProblem, Swap, Written, check_kernel, check_lru_gen, check_machine,
+    check_mem, check_swap, interval_text, is_guest_machine, lru_gen_of, parse_interval, parse_mem_of,
+    parse_sysctl_value,
 };
 use workload::small_files::{FULL, SOURCE_MEMORY};
 use workload::{Backend, KernelSpec, MachineSize, ParamError, Params, Scenario, ScenarioError, WorkloadSpec};
@@ -240,16 +240,15 @@ impl Request {
         if let Some(kernel) = &self.kernel {
             let kernel = kernel_named(kernel, names)?;
             check_kernel("--kernel", &kernel, &scenario.backend)?;
-            if let (Backend::Vm(_), Some(lru_gen)) = (&scenario.backend, lru_gen_of(&kernel)) {
+            if let (true, Some(lru_gen)) = (scenario.backend.is_guest(), lru_gen_of(&kernel)) {
                 let given = self.guest.lru_gen.as_ref().map(|given| given.parse::<LruGen>()).transpose()?;
                 given.map_or(Ok(()), |given| check_lru_gen(lru_gen, given))?;
-                scenario.guest = Some(Guest { lru_gen, ..scenario.guest.unwrap_or_default() });
+                scenario.guest = Some(Guest { lru_gen, ..guest_of(scenario) });
             }
             scenario.kernel = simulated.then_some(kernel);
         }
         if let Some(machine) = &self.machine {
-            let is_guest = matches!(scenario.backend, Backend::Vm(_)) && is_guest_machine(machine);
-            if is_guest {
+            if is_guest_machine(machine, &scenario.backend) {
                 // It may say how far its disks are read ahead.
                 MachineSpec::parse(machine).map_err(no_machine)?;
                 scenario.machine = Some(machine.clone());
@@ -277,8 +276,8 @@ impl Request {
 
     /// A guest's scenario says all of it, any other nothing.
     fn apply_guest_to(&self, scenario: &mut Scenario) -> Result<(), LabError> {
-        if matches!(scenario.backend, Backend::Vm(_)) {
-            scenario.guest = Some(self.guest.apply_to(scenario.guest.unwrap_or_default())?);
+        if scenario.backend.is_guest() {
+            scenario.guest = Some(self.guest.apply_to(guest_of(scenario))?);
             return Ok(());
         }
         match self.guest.given() {
@@ -288,6 +287,11 @@ impl Request {
             None => Ok(()),
         }
     }
+}
+
+/// The guest as far as it is said, else that of its backend.
+fn guest_of(scenario: &Scenario) -> Guest {
+    scenario.guest.unwrap_or_else(|| scenario.backend.default_guest())
 }
 
 /// `--kernel`, `--machine` and `--mem`; nothing where there is nothing.
@@ -406,9 +410,10 @@ fn fill_in(scenario: &mut Scenario) -> Result<(), LabError> {
             scenario.mem.get_or_insert(mem);
             fill_in_swap(scenario);
         }
-        Backend::Vm(_) => {
-            scenario.machine.get_or_insert_with(|| GUEST_MACHINE.to_owned());
-            let mem = if is_full(scenario) { SOURCE_MEMORY } else { guest_mem() };
+        Backend::Vm(_) | Backend::Uml(_) => {
+            let own = scenario.backend.guest_machine().expect("it is a guest");
+            scenario.machine.get_or_insert_with(|| own.to_owned());
+            let mem = if is_full(scenario) { SOURCE_MEMORY } else { guest_mem(&scenario.backend) };
             scenario.mem.get_or_insert(mem);
             fill_in_swap(scenario);
         }
@@ -463,9 +468,9 @@ fn default_machine(workload: &str) -> (&'static str, Bytes) {
     }
 }
 
-/// Memory of a guest when nobody says.
-pub(crate) fn guest_mem() -> Bytes {
-    machine_spec(GUEST_MACHINE).default_mem
+/// Memory of a guest of `backend` when nobody says.
+pub(crate) fn guest_mem(backend: &Backend) -> Bytes {
+    machine_spec(backend.guest_machine().expect("only guests are asked for it")).default_mem
 }
 
 /// What only shows when all values are known: sysctls in range, a machine that can be built.
@@ -474,15 +479,17 @@ fn check(scenario: &Scenario) -> Result<(), LabError> {
     program::check(scenario)?;
     match scenario.backend {
         Backend::Sim => Ok(disks::check(scenario, &Setting::of(scenario)?)?),
-        Backend::Host | Backend::Vm(_) => {
+        Backend::Host | Backend::Vm(_) | Backend::Uml(_) => {
             if filesystem(scenario) == Filesystem::Ext3 {
                 let message = format!("`{}` makes no disk with ext3", scenario.backend);
                 let hint = "leave `filesystem` out, or run it on the simulator".to_owned();
                 return Err(ScenarioProblem::Model { message, hint: Some(hint) }.into());
             }
             sysctls(&scenario.sysctls)?;
-            if let (Some(swap), Some(mem)) = (&scenario.swap, scenario.mem) {
-                swap::check(GUEST_MACHINE, mem, swap)?;
+            if let (Some(swap), Some(mem), Some(machine)) =
+                (&scenario.swap, scenario.mem, scenario.backend.guest_machine())
+            {
+                swap::check(machine, mem, swap)?;
             }
             let simulated = |name: &&String| is_simulated_only(name);
             match scenario.sysctls.keys().find(simulated) {
@@ -505,9 +512,9 @@ fn is_simulated_only(sysctl: &str) -> bool {
 pub fn warnings(scenario: &Scenario) -> Vec<String> {
     let machine = match (&scenario.backend, scenario.mem) {
         (Backend::Sim, _) => Setting::of(scenario).ok().map(|setting| setting.machine_size()),
-        (Backend::Host, _) | (Backend::Vm(_), None) => None,
-        (Backend::Vm(_), Some(mem)) => {
-            let Guest { cpus, numa_nodes: nodes, .. } = scenario.guest.unwrap_or_default();
+        (_, None) => None,
+        (_, Some(mem)) => {
+            let Guest { cpus, numa_nodes: nodes, .. } = guest_of(scenario);
             Some(MachineSize { memory: mem.to_pages_floor(), nodes, cpus, disks: 1 })
         }
     };

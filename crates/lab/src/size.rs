@@ -41,7 +41,7 @@ use workload::replay::{Held, Sample, Timing};
 use workload::trace::{TraceError, TraceReader};
 
 pub use error::SizeError;
-pub use plan::{POINTS_MAX, POINTS_MIN, SizePlan, SizeRequest};
+pub use plan::{POINTS_MAX, POINTS_MIN, SizePlan, SizeRequest, VERIFY_DEFAULT};
 
 use crate::error::LabError;
 use crate::program;

@@ -10,8 +10,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use mm::Memory;
-use mm::base::event::NoTrace;
 use mm::base::frame::{FrameState, PageFlags};
 use mm::base::ids::MemcgId;
 use mm::base::layout::{ZoneId, ZoneKind};
@@ -21,7 +19,7 @@ use mm::pages::tree::Slot;
 use recording::Recording;
 use report::{Cell, List};
 use sim::run::{SimError, SimRun};
-use sim::{Doing, Progress};
+use sim::{Doing, Progress, SimMemory};
 use units::{Nanos, Pfn, parse_nanos};
 use workload::Scenario;
 use workload::scenario::{Backend, ScenarioProblem};
@@ -305,7 +303,7 @@ impl Stepping {
 const LIST_NAMES: [&str; LruList::COUNT] =
     ["inactive_anon", "active_anon", "inactive_file", "active_file", "unevictable"];
 
-fn find(memory: &Memory<NoTrace>, path: &str) -> Result<MemcgId, LabError> {
+fn find(memory: &SimMemory, path: &str) -> Result<MemcgId, LabError> {
     let groups = &memory.core.cgroups;
     let found = if path.is_empty() { Some(MemcgId::ROOT) } else { groups.find(path) };
     found.ok_or_else(|| {
@@ -314,7 +312,7 @@ fn find(memory: &Memory<NoTrace>, path: &str) -> Result<MemcgId, LabError> {
     })
 }
 
-fn cached(memory: &Memory<NoTrace>, pfn: Pfn) -> CachedPage {
+fn cached(memory: &SimMemory, pfn: Pfn) -> CachedPage {
     let frames = &memory.core.alloc.frames;
     let flags = frames.flags(pfn);
     let list = LruList::ALL.iter().position(|&list| list == LruList::of(flags)).expect("one of all");

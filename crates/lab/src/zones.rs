@@ -4,14 +4,14 @@
 //! The memory is booted and then looked at, so no formula stands here. Left out: what a run changes
 //! later, such as boosts. Neighbours: [`crate::resolve`] for the checks that runs go through, too.
 
-use mm::Memory;
 use mm::alloc::watermark::Mark;
 use mm::alloc::zone::Zone;
-use mm::base::event::NoTrace;
 use mm::base::layout::{ZoneId, ZoneKind};
 use mm::base::sysctl::Sysctl;
 use report::{Cell, List};
+use sim::SimMemory;
 use sim::machines::MACHINES;
+use sim::run::boot_memory;
 use units::CpuId;
 use workload::scenario::parse_mem_of;
 
@@ -69,7 +69,7 @@ pub fn zones(request: &ZonesRequest) -> Result<List, LabError> {
     let sysctls = sysctl_pairs(&request.sysctls, &names)?;
     let Setting { kernel, sysctls, layout, notes, .. } = Setting::new(&kernel, &machine, mem, &sysctls)?;
     let name = kernel.name.clone();
-    let memory = Memory::boot(&layout, kernel, sysctls, NoTrace).map_err(|error| LabError::Machine {
+    let memory = boot_memory(&layout, kernel, sysctls).map_err(|error| LabError::Machine {
         message: error.to_string(),
         hint: Some("give the machine more memory with `--mem`".to_owned()),
     })?;
@@ -99,7 +99,7 @@ pub(crate) fn empty() -> List {
 }
 
 /// A zone as it is now.
-pub(crate) fn zone_row(memory: &Memory<NoTrace>, id: ZoneId, zone: &Zone) -> [Cell; COLUMNS.len()] {
+pub(crate) fn zone_row(memory: &SimMemory, id: ZoneId, zone: &Zone) -> [Cell; COLUMNS.len()] {
     let mark = |mark| Cell::Count(zone.watermarks.mark(mark));
     let reserve = |class| Cell::Count(zone.watermarks.reserve(class));
     let sizes = memory.core.alloc.pcp(CpuId(0), id).sizes();

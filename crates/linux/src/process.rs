@@ -210,9 +210,15 @@ fn enter(parent: Pid, procs: Option<&File>, group: Group) -> io::Result<()> {
 /// kills this process ends, too.
 #[allow(unsafe_code)]
 pub(crate) fn dying_with_us(command: &mut Command) -> &mut Command {
+    told_of_our_death(command, Signal::KILL)
+}
+
+/// Lets a command have `signal` when this thread ends, also when it is killed: one that has to clean up before it dies.
+#[allow(unsafe_code)]
+pub(crate) fn told_of_our_death(command: &mut Command, signal: Signal) -> &mut Command {
     let parent = rustix::process::getpid();
     let bind = move || {
-        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+        rustix::process::set_parent_process_death_signal(Some(signal))?;
         if rustix::process::getppid() == Some(parent) {
             return Ok(());
         }
@@ -221,6 +227,19 @@ pub(crate) fn dying_with_us(command: &mut Command) -> &mut Command {
     // SAFETY: between fork and exec `bind` makes two system calls; it takes no lock, allocates
     // nothing and touches no memory of the parent's.
     unsafe { command.pre_exec(bind) }
+}
+
+/// Lets a command have its memory at the same addresses in each run, as far as this host allows it.
+#[allow(unsafe_code)]
+pub(crate) fn at_fixed_addresses(command: &mut Command) -> &mut Command {
+    let fix = || {
+        // SAFETY: `personality(2)` changes how later programs of this process are loaded and touches no memory.
+        unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) };
+        Ok(())
+    };
+    // SAFETY: between fork and exec `fix` makes one system call; it takes no lock, allocates nothing and touches no
+    // memory of the parent's.
+    unsafe { command.pre_exec(fix) }
 }
 
 /// Forks: `None` in the child, the child's id in the parent.

@@ -251,10 +251,20 @@ impl DeviceModel {
         depth: 128,
         ..Self::PLAIN
     };
+    /// `ubd` of User-Mode Linux, whose file lies in the host's page cache: one thread of the host's serves it, one
+    /// request after the other. Measured in a guest of 6.12: a read of 4 KiB that is not cached takes 18.5 to 19.1 us
+    /// of which the call, the switches and waking up are 16; one of 128 KiB past the cache 45.5 us.
+    pub const UBD: Self = Self {
+        name: "ubd",
+        read: even(Nanos(2_000), Nanos(500), 4_500 * MB),
+        write: even(Nanos(2_000), Nanos(500), 4_500 * MB),
+        depth: 128,
+        ..Self::PLAIN
+    };
     /// A device that takes no time: for tests.
     pub const INSTANT: Self = Self { name: "instant", depth: 1024, ..Self::PLAIN };
     /// Every model that has a name.
-    pub const ALL: [&Self; 8] = [
+    pub const ALL: [&Self; 9] = [
         &Self::S390_FCP_2010,
         &Self::SATA_EVO,
         &Self::SATA_STRIPE,
@@ -262,6 +272,7 @@ impl DeviceModel {
         &Self::SLOW_RAID6,
         &Self::SATA_HDD,
         &Self::VIRTIO_RAM,
+        &Self::UBD,
         &Self::INSTANT,
     ];
 

@@ -7,16 +7,15 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use kernel::machine::TaskId;
-use kernel::{Kernel, Machine, WaitReason};
+use kernel::{Machine, WaitReason};
 use mm::MemcgId;
-use mm::base::event::Trace;
 use units::{Nanos, Seed};
 use workload::{Outcome, WorkloadError};
 
 use crate::attribution::WaitKind;
 use crate::executor::{RunError, Simulation};
 use crate::handing::SampleSink;
-use crate::machine::Sim;
+use crate::machine::{Sim, SimKernel};
 use crate::run::{FRAGMENT_STALL_SAMPLES, SimError, SimResult, SimRun, end_events};
 use crate::sample::{AtEnd, Sampler};
 use crate::system::SimSystem;
@@ -26,9 +25,9 @@ use crate::wait::Stall;
 type Ended = (Result<Outcome, WorkloadError>, AtEnd);
 
 /// A program as the first process of a machine.
-pub(crate) struct Going<T: Trace> {
+pub(crate) struct Going {
     pub(crate) simulation: Simulation,
-    pub(crate) kernel: Kernel<Sim, T>,
+    pub(crate) kernel: SimKernel,
     sampler: Rc<RefCell<Sampler>>,
     outcome: Rc<RefCell<Option<Ended>>>,
     main: TaskId,
@@ -38,17 +37,17 @@ pub(crate) struct Going<T: Trace> {
     is_over: bool,
 }
 
-impl<T: Trace> Going<T> {
+impl Going {
     /// Starts `program` on a machine that has just booted; nothing has happened yet.
     pub(crate) fn begin<F, Fut>(
         spec: &SimRun,
         simulation: Simulation,
-        kernel: Kernel<Sim, T>,
+        kernel: SimKernel,
         samples: Option<SampleSink>,
         program: F,
     ) -> Self
     where
-        F: FnOnce(SimSystem<T>) -> Fut + 'static,
+        F: FnOnce(SimSystem) -> Fut + 'static,
         Fut: Future<Output = Result<Outcome, WorkloadError>> + 'static,
     {
         let machine = simulation.machine();
@@ -172,12 +171,7 @@ fn out_of_memory_at_start(errno: kernel::Errno) -> WorkloadError {
     WorkloadError::from(workload::SystemError::new("spawn", "workload", errno))
 }
 
-fn start_monitor<T: Trace>(
-    machine: &Sim,
-    kernel: &Kernel<Sim, T>,
-    sampler: &Rc<RefCell<Sampler>>,
-    period: Nanos,
-) {
+fn start_monitor(machine: &Sim, kernel: &SimKernel, sampler: &Rc<RefCell<Sampler>>, period: Nanos) {
     let (kernel, sampler, clock) = (kernel.clone(), Rc::clone(sampler), machine.clone());
     machine.spawn("monitor", None, async move {
         loop {

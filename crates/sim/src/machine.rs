@@ -7,8 +7,10 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
+use kernel::Kernel;
 use kernel::machine::{CostOp, GroupId, IoRequest, Machine, Pressure, QueueId, TaskId, WaitReason, Woken};
 use kernel::section::{Section, Whom};
+use mm::Memory;
 use mm::base::event::Detail;
 use mm::base::ids::{AnonId, MappingId};
 use units::{CpuId, Nanos};
@@ -22,6 +24,12 @@ use crate::task::FOREVER;
 use crate::task::Program;
 use crate::trace::{ANONYMOUS, EventLog, SimTrace, Sink};
 use crate::wait::{Stall, Unfinished};
+
+/// The kernel of a simulated machine.
+pub type SimKernel = Kernel<Sim, SimTrace>;
+
+/// The memory of a simulated machine.
+pub type SimMemory = Memory<SimTrace>;
 
 /// A handle of a simulated machine; clones are handles of the same one.
 #[derive(Clone)]

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use kernel::{Filesystem, Kernel, KernelConfig, Machine, OomKill};
-use mm::Violation;
-use mm::base::event::{Detail, NoTrace, Trace};
+use mm::alloc::boot::BootError;
+use mm::base::event::Detail;
 use mm::base::layout::MemoryLayout;
 use mm::base::sysctl::{Sysctl, Sysctls};
 use mm::swap::areas::{AreaKind, AreaSpec};
+use mm::{Memory, Violation};
 use units::{Bytes, Nanos, Seed};
 use workload::scenario::{Swap, SwapArea, SwapDevice};
 use workload::{Errno, Outcome, Replay, SystemError, Workload, WorkloadError};
@@ -22,11 +23,11 @@ use crate::executor::{Progress, RunError, Simulation};
 use crate::going::Going;
 use crate::handing::{PhaseSample, SampleSink};
 use crate::hardware::{Hardware, HardwareError};
-use crate::machine::Sim;
+use crate::machine::{Sim, SimKernel, SimMemory};
 use crate::section::SectionTime;
 use crate::state::Statistics;
 use crate::system::SimSystem;
-use crate::trace::Sink as EventSink;
+use crate::trace::{SimTrace, Sink as EventSink};
 use crate::wait::Stall;
 
 /// What runs.
@@ -39,7 +40,7 @@ pub enum Program {
 }
 
 impl Program {
-    async fn run<T: Trace>(self, system: SimSystem<T>) -> Result<Outcome, WorkloadError> {
+    async fn run(self, system: SimSystem) -> Result<Outcome, WorkloadError> {
         match self {
             Self::Workload(workload) => workload.run(system).await,
             Self::Replay(replay) => replay.run(system).await,
@@ -191,7 +192,7 @@ pub enum SimError {
     Hardware(#[from] HardwareError),
     /// The kernel cannot boot in this memory.
     #[error("{0}")]
-    Boot(mm::alloc::boot::BootError),
+    Boot(BootError),
     /// The workload failed, and not because the OOM killer took one of its tasks.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
@@ -260,52 +261,34 @@ pub fn run_watched(
     progress: impl FnMut(Progress) + 'static,
     watch: Watch,
 ) -> Result<SimResult, SimError> {
-    let Watch { samples, events } = watch;
+    let going = begin(spec, stop, Box::new(progress), watch)?;
+    let machine = going.simulation.machine();
+    let result = going.finish();
+    // Where the kernel stopped the machine, no program has.
+    end_events(&machine);
+    result
+}
+
+/// Boots the machine and starts its program. The one place where kernel and programs are compiled for runs.
+pub(crate) fn begin(
+    spec: &SimRun,
+    stop: Arc<AtomicBool>,
+    progress: Box<dyn FnMut(Progress)>,
+    Watch { samples, events }: Watch,
+) -> Result<Going, SimError> {
     let mut simulation = Simulation::new(spec.hardware_under_kernel())?;
     simulation.stop_on(stop);
     simulation.on_progress(progress);
-    if let Some(events) = events {
-        return run_telling(spec, simulation, samples, events);
+    let machine = simulation.machine();
+    let trace = events.map_or_else(SimTrace::default, |(detail, sink)| machine.trace(detail, sink));
+    let kernel = boot_kernel(spec, &simulation, trace)?;
+    if machine.event_log().is_some() {
+        for disk in 0..machine.device_count().max(1) {
+            machine.name_mapping(kernel.device_mapping(disk), &device_name(disk));
+        }
     }
-    begin_silent(spec, simulation, samples)?.finish()
-}
-
-/// Begins a run with a kernel that tells nothing, on a machine that has just been built. Compiled with its caller:
-/// see [`run_telling`].
-#[inline]
-pub(crate) fn begin_silent(
-    spec: &SimRun,
-    simulation: Simulation,
-    samples: Option<SampleSink>,
-) -> Result<Going<NoTrace>, SimError> {
-    let kernel = boot_kernel(spec, &simulation, NoTrace)?;
     let program = spec.program.clone();
     Ok(Going::begin(spec, simulation, kernel, samples, |system| program.run(system)))
-}
-
-/// A run with a kernel that tells, whose machine has just been built.
-///
-/// It is no part of [`run_watched`], so that this kernel is compiled here, and the one that tells nothing with its
-/// caller: where both are together, functions that were inlined at their only call have two, which cost runs without
-/// events 2.7 % of their time. Apart they execute 0.6 % more instructions than where no kernel can tell anything.
-#[inline(never)]
-fn run_telling(
-    spec: &SimRun,
-    simulation: Simulation,
-    samples: Option<SampleSink>,
-    (detail, sink): (Detail, EventSink),
-) -> Result<SimResult, SimError> {
-    let machine = simulation.machine();
-    let trace = machine.trace(detail, sink);
-    let kernel = boot_kernel(spec, &simulation, trace)?;
-    for disk in 0..machine.device_count().max(1) {
-        machine.name_mapping(kernel.device_mapping(disk), &device_name(disk));
-    }
-    let program = spec.program.clone();
-    let going = Going::begin(spec, simulation, kernel, samples, |system| program.run(system));
-    let result = going.finish();
-    end_events(&machine);
-    result
 }
 
 /// What rows call the block device `disk` as a file.
@@ -371,7 +354,7 @@ where
 pub fn verify_watched<F, Fut>(
     spec: &SimRun,
     checks: Checks,
-    mut watch: impl FnMut(&Kernel<Sim, NoTrace>) + 'static,
+    mut watch: impl FnMut(&SimKernel) + 'static,
     program: F,
 ) -> Result<(SimResult, Statistics), SimError>
 where
@@ -379,7 +362,7 @@ where
     Fut: Future<Output = Result<Outcome, WorkloadError>> + 'static,
 {
     let mut simulation = Simulation::new(spec.hardware_under_kernel())?;
-    let kernel = boot_kernel(spec, &simulation, NoTrace)?;
+    let kernel = boot_kernel(spec, &simulation, SimTrace::default())?;
     let machine = simulation.machine();
     if checks != Checks::AtTheEnd {
         let (machine, kernel) = (machine.clone(), kernel.clone());
@@ -405,11 +388,19 @@ where
     Ok((result, machine.statistics()))
 }
 
-fn boot_kernel<T: Trace>(
-    spec: &SimRun,
-    simulation: &Simulation,
-    trace: T,
-) -> Result<Kernel<Sim, T>, SimError> {
+/// Memory as it is when a kernel has booted in it, without a machine.
+///
+/// # Errors
+/// The kernel cannot boot in it.
+pub fn boot_memory(
+    layout: &MemoryLayout,
+    kernel: mm::Version,
+    sysctls: Sysctls,
+) -> Result<SimMemory, BootError> {
+    Memory::boot(layout, kernel, sysctls, SimTrace::default())
+}
+
+fn boot_kernel(spec: &SimRun, simulation: &Simulation, trace: SimTrace) -> Result<SimKernel, SimError> {
     let config = KernelConfig {
         version: spec.kernel.clone(),
         sysctls: spec.sysctls_at_boot(),

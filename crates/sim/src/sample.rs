@@ -8,13 +8,11 @@
 
 use std::collections::BTreeMap;
 
-use kernel::Kernel;
 use kernel::cgroup::files::group_of;
 use kernel::machine::{Pressure, Stalled};
 use mm::MemcgId;
 use mm::alloc::watermark::Mark;
 use mm::alloc::zone::Zone;
-use mm::base::event::Trace;
 use mm::base::gfp::MigrateType;
 use mm::cgroup::tree::{Memcg, UNLIMITED};
 use mm::version::geometry::Cache;
@@ -22,7 +20,7 @@ use units::Nanos;
 use workload::Outcome;
 
 use crate::handing::{Handing, PhaseSample, SampleChunk, SampleSink};
-use crate::machine::Sim;
+use crate::machine::SimKernel;
 
 /// All that is read when a program has ended, at one instant.
 #[derive(Debug)]
@@ -91,7 +89,7 @@ impl Sampler {
     }
 
     /// The program begins: what was sampled before is not of the run.
-    pub(crate) fn begin<T: Trace>(&mut self, now: Nanos, kernel: &Kernel<Sim, T>) {
+    pub(crate) fn begin(&mut self, now: Nanos, kernel: &SimKernel) {
         self.rows.clear();
         self.began = true;
         self.vmstat_before = counted(kernel);
@@ -99,7 +97,7 @@ impl Sampler {
     }
 
     /// The program has ended: the last sample.
-    pub(crate) fn end<T: Trace>(&mut self, now: Nanos, kernel: &Kernel<Sim, T>) -> AtEnd {
+    pub(crate) fn end(&mut self, now: Nanos, kernel: &SimKernel) -> AtEnd {
         self.flushed_at = None;
         self.sample(now, kernel);
         AtEnd {
@@ -111,7 +109,7 @@ impl Sampler {
     }
 
     /// Samples at the end of a phase.
-    pub(crate) fn mark<T: Trace>(&mut self, phase: &str, now: Nanos, kernel: &Kernel<Sim, T>) {
+    pub(crate) fn mark(&mut self, phase: &str, now: Nanos, kernel: &SimKernel) {
         let vmstat = counted(kernel);
         kernel.machine().end_phase();
         self.phases.push(PhaseSample { name: phase.to_string(), at: now, vmstat });
@@ -120,7 +118,7 @@ impl Sampler {
     }
 
     /// Samples everything.
-    pub(crate) fn sample<T: Trace>(&mut self, now: Nanos, kernel: &Kernel<Sim, T>) {
+    pub(crate) fn sample(&mut self, now: Nanos, kernel: &SimKernel) {
         let mut row = Vec::with_capacity(self.columns.len());
         kernel.mem(|mem| mem.vmstat().for_each(|(name, value)| self.put(&mut row, name, value)));
         pressure(kernel, MemcgId::ROOT).for_each(|(name, value)| self.put(&mut row, name, value));
@@ -193,16 +191,13 @@ impl Sampler {
 }
 
 /// `/proc/vmstat`, and the pressure of the machine.
-fn counted<T: Trace>(kernel: &Kernel<Sim, T>) -> BTreeMap<String, u64> {
+fn counted(kernel: &SimKernel) -> BTreeMap<String, u64> {
     let pressure = pressure(kernel, MemcgId::ROOT).map(|(name, value)| (name.to_owned(), value));
     kernel.vmstat().into_iter().chain(pressure).collect()
 }
 
 /// What `memory.pressure` of a cgroup says: averages in hundredths of a percent, totals in microseconds.
-fn pressure<T: Trace>(
-    kernel: &Kernel<Sim, T>,
-    memcg: MemcgId,
-) -> impl Iterator<Item = (&'static str, u64)> + use<T> {
+fn pressure(kernel: &SimKernel, memcg: MemcgId) -> impl Iterator<Item = (&'static str, u64)> + use<> {
     let Pressure { some, full } = kernel.machine().pressure_aside(group_of(memcg));
     let values = |Stalled { average: [ten, sixty, three_hundred], total }: Stalled| {
         [ten, sixty, three_hundred, total.get() / 1000]
@@ -210,7 +205,7 @@ fn pressure<T: Trace>(
     PRESSURE.into_iter().zip([values(some), values(full)].concat())
 }
 
-fn zone_columns<T: Trace>(kernel: &Kernel<Sim, T>) -> Vec<(String, u64)> {
+fn zone_columns(kernel: &SimKernel) -> Vec<(String, u64)> {
     let of = |zone: &Zone| {
         let prefix = format!("z{}_{}", zone.node, zone.kind.name());
         let area = &zone.free_area;
@@ -239,7 +234,7 @@ fn zone_columns<T: Trace>(kernel: &Kernel<Sim, T>) -> Vec<(String, u64)> {
 }
 
 /// What `/proc/slabinfo` says of the caches that it has as the model has them, in objects.
-fn slab_columns<T: Trace>(kernel: &Kernel<Sim, T>) -> Vec<(String, u64)> {
+fn slab_columns(kernel: &SimKernel) -> Vec<(String, u64)> {
     let of = |cache: Cache| {
         let (num, active) = kernel.mem(|mem| mem.core.slabs.places(cache));
         let name = cache.name();
@@ -251,10 +246,7 @@ fn slab_columns<T: Trace>(kernel: &Kernel<Sim, T>) -> Vec<(String, u64)> {
 /// `memory.stat` of every cgroup but the root, by path, with `memory.current` as `current`, `memory.events`
 /// as `events_low` and so on, `memory.pressure`, and what it is protected by and limited to in bytes under
 /// the names of the files (no limit is none); `flush` as reading `memory.stat` does.
-pub(crate) fn memcg_stats<T: Trace>(
-    kernel: &Kernel<Sim, T>,
-    flush: bool,
-) -> BTreeMap<String, BTreeMap<String, u64>> {
+pub(crate) fn memcg_stats(kernel: &SimKernel, flush: bool) -> BTreeMap<String, BTreeMap<String, u64>> {
     kernel.mem(|mem| {
         let ids: Vec<MemcgId> =
             mem.core.cgroups.ids().filter(|&id| id != MemcgId::ROOT && mem.core.cgroups[id].online).collect();

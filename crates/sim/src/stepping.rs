@@ -9,20 +9,19 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use kernel::Machine;
-use mm::Memory;
-use mm::base::event::NoTrace;
 use mm::base::ids::MappingId;
 use units::Nanos;
 
-use crate::executor::{Progress, RunError, Simulation};
+use crate::executor::{Progress, RunError};
 use crate::going::Going;
-use crate::run::{SimError, SimResult, SimRun, begin_silent};
+use crate::machine::SimMemory;
+use crate::run::{SimError, SimResult, SimRun, Watch, begin};
 use crate::sample::memcg_stats;
 use crate::wait::Unfinished;
 
 /// A run that can be looked at between two events.
 pub struct Stepping {
-    going: Going<NoTrace>,
+    going: Going,
 }
 
 impl Stepping {
@@ -31,16 +30,12 @@ impl Stepping {
     ///
     /// # Errors
     /// A machine that cannot be built or booted.
-    #[inline]
     pub fn begin(
         spec: &SimRun,
         stop: Arc<AtomicBool>,
         progress: impl FnMut(Progress) + 'static,
     ) -> Result<Self, SimError> {
-        let mut simulation = Simulation::new(spec.hardware_under_kernel())?;
-        simulation.stop_on(stop);
-        simulation.on_progress(progress);
-        Ok(Self { going: begin_silent(spec, simulation, None)? })
+        Ok(Self { going: begin(spec, stop, Box::new(progress), Watch::default())? })
     }
 
     /// Goes on up to `time`, or to the end of the program; nothing happens if that has passed.
@@ -95,7 +90,7 @@ impl Stepping {
     }
 
     /// A look at the memory.
-    pub fn memory<R>(&self, look: impl FnOnce(&Memory<NoTrace>) -> R) -> R {
+    pub fn memory<R>(&self, look: impl FnOnce(&SimMemory) -> R) -> R {
         self.going.kernel.mem(|memory| look(memory))
     }
 

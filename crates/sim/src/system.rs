@@ -11,11 +11,10 @@ use std::rc::Rc;
 use kernel::cgroup::files::group_of;
 use kernel::machine::{CostOp, TaskId};
 use kernel::{
-    AnonMapping, Errno, HugeAdvice, Kernel, Machine, MapHow, OpenFile, Process, QueueId, SharedFile,
-    WaitReason,
+    AnonMapping, Errno, HugeAdvice, Machine, MapHow, OpenFile, Process, QueueId, SharedFile, WaitReason,
 };
 use mm::MemcgId;
-use mm::base::event::{Detail, NoTrace, Trace};
+use mm::base::event::{Detail, Trace};
 use mm::pages::mapped::AccessAdvice;
 use units::{Bytes, CpuId, Nanos, NodeId, Pages, Seed};
 use workload::Outcome;
@@ -24,14 +23,14 @@ use workload::system::{
     TaskSpec,
 };
 
-use crate::machine::Sim;
+use crate::machine::{Sim, SimKernel};
 use crate::memories::Memories;
 use crate::sample::Sampler;
 
 /// The simulated kernel as a program sees it.
 #[derive(Clone)]
-pub struct SimSystem<R: Trace = NoTrace> {
-    kernel: Kernel<Sim, R>,
+pub struct SimSystem {
+    kernel: SimKernel,
     process: Process,
     sampler: Rc<RefCell<Sampler>>,
     seed: Seed,
@@ -89,10 +88,10 @@ pub struct SimTask<T> {
 
 /// An open file; it is closed, at once, when the last clone is dropped.
 #[derive(Clone)]
-pub struct SimFile<R: Trace = NoTrace> {
+pub struct SimFile {
     // Fields are dropped in this order: the kernel is told after the descriptor is gone.
     file: Opened,
-    _told: TellKernel<R>,
+    _told: TellKernel,
 }
 
 /// A file on a disk, or one in memory.
@@ -103,9 +102,9 @@ enum Opened {
 }
 
 #[derive(Clone)]
-struct TellKernel<R: Trace>(Kernel<Sim, R>);
+struct TellKernel(SimKernel);
 
-impl<R: Trace> Drop for TellKernel<R> {
+impl Drop for TellKernel {
     fn drop(&mut self) {
         self.0.put_closed();
         self.0.put_shared();
@@ -113,14 +112,14 @@ impl<R: Trace> Drop for TellKernel<R> {
 }
 
 /// A mapping that is unmapped when it is dropped.
-pub struct SimMapping<R: Trace = NoTrace> {
-    system: SimSystem<R>,
+pub struct SimMapping {
+    system: SimSystem,
     mapping: AnonMapping,
     /// Of memory that tasks share: which.
     memory: Option<SharedMemory>,
 }
 
-impl<R: Trace> Drop for SimMapping<R> {
+impl Drop for SimMapping {
     fn drop(&mut self) {
         if let Some(memory) = self.memory {
             self.system.memories.forget(memory);
@@ -153,10 +152,10 @@ fn failed(call: &'static str, subject: &str) -> impl FnOnce(Errno) -> SystemErro
     move |errno| SystemError::new(call, subject, convert(errno))
 }
 
-impl<R: Trace> SimSystem<R> {
+impl SimSystem {
     /// The view of the program's first process, in the root cgroup.
     pub(crate) fn new(
-        kernel: Kernel<Sim, R>,
+        kernel: SimKernel,
         process: Process,
         sampler: Rc<RefCell<Sampler>>,
         seed: Seed,
@@ -192,9 +191,9 @@ impl<R: Trace> SimSystem<R> {
     }
 }
 
-impl<R: Trace> System for SimSystem<R> {
-    type File = SimFile<R>;
-    type Mapping = SimMapping<R>;
+impl System for SimSystem {
+    type File = SimFile;
+    type Mapping = SimMapping;
     type Task<T: Portable> = SimTask<T>;
 
     fn now(&self) -> Nanos {
@@ -420,7 +419,7 @@ impl<R: Trace> System for SimSystem<R> {
         self.kernel.lay_out_file(path, size).map_err(failed("lay out", path))
     }
 
-    async fn open(&self, path: &str, mode: OpenMode) -> Result<SimFile<R>, SystemError> {
+    async fn open(&self, path: &str, mode: OpenMode) -> Result<SimFile, SystemError> {
         let create = mode == OpenMode::Create;
         if self.is_in_memory(path) {
             let file = self.kernel.open_shared(&self.process, path, create).map_err(failed("open", path))?;
@@ -433,7 +432,7 @@ impl<R: Trace> System for SimSystem<R> {
         Ok(SimFile { file: Opened::Disk(file), _told: TellKernel(self.kernel.clone()) })
     }
 
-    async fn read(&self, file: &SimFile<R>, offset: u64, len: u64) -> Result<u64, SystemError> {
+    async fn read(&self, file: &SimFile, offset: u64, len: u64) -> Result<u64, SystemError> {
         let read = match &file.file {
             Opened::Disk(file) => self.kernel.read(&self.process, file, offset, len).await,
             Opened::Memory(file) => self.kernel.read_shared(&self.process, file, offset, len).await,
@@ -447,7 +446,7 @@ impl<R: Trace> System for SimSystem<R> {
         Ok(read)
     }
 
-    async fn write(&self, file: &SimFile<R>, offset: u64, len: u64) -> Result<u64, SystemError> {
+    async fn write(&self, file: &SimFile, offset: u64, len: u64) -> Result<u64, SystemError> {
         let written = match &file.file {
             Opened::Disk(file) => self.kernel.write(&self.process, file, offset, len).await,
             Opened::Memory(file) => self.kernel.write_shared(&self.process, file, offset, len).await,
@@ -455,7 +454,7 @@ impl<R: Trace> System for SimSystem<R> {
         written.map_err(failed("write", self.name()))
     }
 
-    async fn fsync(&self, file: &SimFile<R>) -> Result<(), SystemError> {
+    async fn fsync(&self, file: &SimFile) -> Result<(), SystemError> {
         match &file.file {
             Opened::Disk(file) => {
                 self.kernel.fsync(&self.process, file).await.map_err(failed("fsync", self.name()))
@@ -477,7 +476,7 @@ impl<R: Trace> System for SimSystem<R> {
         Ok(size.get())
     }
 
-    async fn advise_random(&self, file: &SimFile<R>) -> Result<(), SystemError> {
+    async fn advise_random(&self, file: &SimFile) -> Result<(), SystemError> {
         if let Opened::Disk(file) = &file.file {
             self.kernel.advise_random(file);
         }
@@ -486,7 +485,7 @@ impl<R: Trace> System for SimSystem<R> {
 
     async fn advise_file(
         &self,
-        file: &SimFile<R>,
+        file: &SimFile,
         offset: u64,
         len: u64,
         advice: FileAdvice,
@@ -504,13 +503,13 @@ impl<R: Trace> System for SimSystem<R> {
         advised.map_err(failed("fadvise", self.name()))
     }
 
-    async fn read_ahead(&self, file: &SimFile<R>, offset: u64, len: u64) -> Result<(), SystemError> {
+    async fn read_ahead(&self, file: &SimFile, offset: u64, len: u64) -> Result<(), SystemError> {
         let Opened::Disk(file) = &file.file else { return Ok(()) };
         let read = self.kernel.read_ahead(&self.process, file, offset, len).await;
         read.map_err(failed("readahead", self.name()))
     }
 
-    async fn truncate(&self, file: &SimFile<R>, len: u64) -> Result<(), SystemError> {
+    async fn truncate(&self, file: &SimFile, len: u64) -> Result<(), SystemError> {
         let cut = match &file.file {
             Opened::Disk(file) => self.kernel.truncate(&self.process, file, len).await,
             Opened::Memory(file) => self.kernel.truncate_shared(&self.process, file, len),
@@ -536,14 +535,14 @@ impl<R: Trace> System for SimSystem<R> {
         self.kernel.unlink(&self.process, path).await.map_err(failed("unlink", path))
     }
 
-    async fn resident_pages(&self, file: &SimFile<R>, offset: u64, len: u64) -> Result<u64, SystemError> {
+    async fn resident_pages(&self, file: &SimFile, offset: u64, len: u64) -> Result<u64, SystemError> {
         Ok(match &file.file {
             Opened::Disk(file) => self.kernel.resident_pages(file, offset, len),
             Opened::Memory(file) => self.kernel.resident_shared(file, offset, len),
         })
     }
 
-    async fn map_anonymous(&self, len: Bytes) -> Result<SimMapping<R>, SystemError> {
+    async fn map_anonymous(&self, len: Bytes) -> Result<SimMapping, SystemError> {
         let mapping = self.kernel.map_anonymous(&self.process, len).map_err(failed("mmap", self.name()))?;
         self.name_memory(&self.process);
         Ok(SimMapping { system: self.clone(), mapping, memory: None })
@@ -554,7 +553,7 @@ impl<R: Trace> System for SimSystem<R> {
         Ok(self.memories.add(pages))
     }
 
-    async fn map_shared_memory(&self, memory: SharedMemory) -> Result<SimMapping<R>, SystemError> {
+    async fn map_shared_memory(&self, memory: SharedMemory) -> Result<SimMapping, SystemError> {
         let pages = self.memories.hold(memory);
         let pages = pages.map_err(|errno| SystemError::new("mmap", self.name(), errno))?;
         let mapping = self.kernel.map_shared(&self.process, &pages, 0, Bytes(pages.size()));
@@ -564,11 +563,11 @@ impl<R: Trace> System for SimSystem<R> {
 
     async fn map_file(
         &self,
-        file: &SimFile<R>,
+        file: &SimFile,
         offset: u64,
         len: Bytes,
         how: FileMapping,
-    ) -> Result<SimMapping<R>, SystemError> {
+    ) -> Result<SimMapping, SystemError> {
         let FileMapping { shared, writable, executable } = how;
         let how = MapHow { shared, writable, executable };
         let mapping = match &file.file {
@@ -583,24 +582,19 @@ impl<R: Trace> System for SimSystem<R> {
         Ok(SimMapping { system: self.clone(), mapping, memory: None })
     }
 
-    async fn touch(&self, mapping: &SimMapping<R>, first: u64, count: u64) -> Result<(), SystemError> {
+    async fn touch(&self, mapping: &SimMapping, first: u64, count: u64) -> Result<(), SystemError> {
         let touched = self.kernel.touch(&self.process, mapping.mapping, first, count).await;
         touched.map_err(failed("touch", self.name()))
     }
 
-    async fn touch_reading(
-        &self,
-        mapping: &SimMapping<R>,
-        first: u64,
-        count: u64,
-    ) -> Result<(), SystemError> {
+    async fn touch_reading(&self, mapping: &SimMapping, first: u64, count: u64) -> Result<(), SystemError> {
         let touched = self.kernel.touch_reading(&self.process, mapping.mapping, first, count).await;
         touched.map_err(failed("touch", self.name()))
     }
 
     async fn write_content(
         &self,
-        mapping: &SimMapping<R>,
+        mapping: &SimMapping,
         first: u64,
         count: u64,
         compressed: u16,
@@ -609,12 +603,12 @@ impl<R: Trace> System for SimSystem<R> {
         self.touch(mapping, first, count).await
     }
 
-    async fn fill(&self, mapping: &SimMapping<R>, first: u64, count: u64) -> Result<(), SystemError> {
+    async fn fill(&self, mapping: &SimMapping, first: u64, count: u64) -> Result<(), SystemError> {
         let filled = self.kernel.fill(&self.process, mapping.mapping, first, count).await;
         filled.map_err(failed("memset", self.name()))
     }
 
-    async fn advise(&self, mapping: &SimMapping<R>, advice: Advice) -> Result<(), SystemError> {
+    async fn advise(&self, mapping: &SimMapping, advice: Advice) -> Result<(), SystemError> {
         let (pages, whole) = (mapping.mapping, mapping.mapping.pages());
         match advice {
             Advice::Normal => self.kernel.advise_access(&self.process, pages, AccessAdvice::Normal),
@@ -639,7 +633,7 @@ impl<R: Trace> System for SimSystem<R> {
 
     async fn mapping_resident(
         &self,
-        mapping: &SimMapping<R>,
+        mapping: &SimMapping,
         first: u64,
         count: u64,
     ) -> Result<u64, SystemError> {
@@ -653,7 +647,7 @@ impl<R: Trace> System for SimSystem<R> {
         filled.and(resident).map_err(failed("mincore", self.name()))
     }
 
-    async fn lock_memory(&self, mapping: &SimMapping<R>, first: u64, count: u64) -> Result<(), SystemError> {
+    async fn lock_memory(&self, mapping: &SimMapping, first: u64, count: u64) -> Result<(), SystemError> {
         let locked = self.kernel.lock_memory(&self.process, mapping.mapping, first, count).await;
         locked.map_err(failed("mlock", self.name()))
     }

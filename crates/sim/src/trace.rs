@@ -340,33 +340,37 @@ impl Log {
     }
 }
 
-/// The kernel's tracer: rows of the detail that is wanted.
-#[derive(Clone)]
+/// The kernel's tracer: rows of the detail that is wanted; nothing, unless somebody wants it.
+///
+/// Whether it tells is asked while a run goes and not when it is compiled: there is one kernel to build, not a second
+/// one for runs that nobody listens to.
+#[derive(Clone, Default)]
 pub struct SimTrace {
-    core: Rc<Core>,
-    log: Rc<EventLog>,
-    detail: Detail,
+    detail: Option<Detail>,
+    to: Option<(Rc<Core>, Rc<EventLog>)>,
 }
 
 impl SimTrace {
     pub(crate) fn new(core: Rc<Core>, log: Rc<EventLog>, detail: Detail) -> Self {
-        Self { core, log, detail }
+        Self { detail: Some(detail), to: Some((core, log)) }
     }
 }
 
 impl Trace for SimTrace {
     #[inline]
     fn listens(&self, detail: Detail) -> bool {
-        detail <= self.detail
+        self.detail.is_some_and(|wanted| detail <= wanted)
     }
 
-    #[inline]
+    #[cold]
+    #[inline(never)]
     fn event(&mut self, event: TraceEvent) {
-        let (at, task) = (self.core.now.get(), self.core.task.get());
+        let Some((core, log)) = &self.to else { return };
+        let (at, task) = (core.now.get(), core.task.get());
         match (event.page(), event) {
-            (Some(page), _) => self.log.push_page(at, task, &event, page),
-            (None, TraceEvent::AnonMapped { anon }) => self.log.forget(at, task, anon),
-            (None, _) => self.log.push_owing(at, task, self.core.debt.get(), What::Kernel(event)),
+            (Some(page), _) => log.push_page(at, task, &event, page),
+            (None, TraceEvent::AnonMapped { anon }) => log.forget(at, task, anon),
+            (None, _) => log.push_owing(at, task, core.debt.get(), What::Kernel(event)),
         }
     }
 }

@@ -287,7 +287,9 @@ impl Replay {
         let (start, mut begin) = (sys.now(), sys.now());
         let mut first_time = None;
         let mut requests = self.requests()?;
-        let (mut number, mut missed) = (0, false);
+        let of_sample = matches!(&self.source, Source::Held(held) if held.sample.is_some());
+        let mut look = Look { of_sample, missed: false };
+        let mut number = 0;
         while let Some(request) = requests.next()? {
             let since_first =
                 Nanos(request.time_ns.saturating_sub(*first_time.get_or_insert(request.time_ns)));
@@ -312,7 +314,7 @@ impl Replay {
                 continue;
             }
             let asked = sys.now();
-            count.request(offset, len, hits(&sys, &file, &request, &mut missed).await?);
+            count.request(offset, len, look.hits(&sys, &file, &request).await?);
             match request.kind {
                 RequestKind::Read => {
                     count.reads += 1;
@@ -354,30 +356,40 @@ impl Replay {
     }
 }
 
-/// Pages of a request that are there before it, and of a sample those that readahead of the whole would have brought.
-/// `missed`: whether the last page of the read before was not there.
-async fn hits<S: System>(
-    sys: &S,
-    file: &S::File,
-    request: &Placed,
-    missed: &mut bool,
-) -> Result<u64, WorkloadError> {
-    let &Placed { offset, len, kind, ahead, .. } = request;
-    let hits = sys.resident_pages(file, offset, len).await?;
-    let missed_before = std::mem::replace(missed, false);
-    if hits == pages_of(offset, len) {
-        return Ok(hits);
+/// Looks which pages are there before a request.
+#[derive(Debug)]
+struct Look {
+    /// Of a sample those count, too, that readahead of the whole would have brought ([`Ahead`]).
+    of_sample: bool,
+    /// Whether the last page of the read before was not there; known of a sample only.
+    missed: bool,
+}
+
+impl Look {
+    async fn hits<S: System>(
+        &mut self,
+        sys: &S,
+        file: &S::File,
+        request: &Placed,
+    ) -> Result<u64, WorkloadError> {
+        let &Placed { offset, len, kind, ahead, .. } = request;
+        let hits = sys.resident_pages(file, offset, len).await?;
+        let missed_before = std::mem::replace(&mut self.missed, false);
+        // Anybody else is spared more looks, each of which is a system call on a real kernel.
+        if !self.of_sample || hits == pages_of(offset, len) {
+            return Ok(hits);
+        }
+        if kind == RequestKind::Read {
+            self.missed = sys.resident_pages(file, offset + len - 1, 1).await? == 0;
+        }
+        let had_readahead = match ahead {
+            Ahead::Nothing => false,
+            Ahead::Brought => true,
+            Ahead::GoesOn => missed_before,
+        };
+        let is_brought = had_readahead && sys.resident_pages(file, offset, 1).await? == 0;
+        Ok(hits + u64::from(is_brought))
     }
-    if kind == RequestKind::Read {
-        *missed = sys.resident_pages(file, offset + len - 1, 1).await? == 0;
-    }
-    let had_readahead = match ahead {
-        Ahead::Nothing => false,
-        Ahead::Brought => true,
-        Ahead::GoesOn => missed_before,
-    };
-    let is_brought = had_readahead && sys.resident_pages(file, offset, 1).await? == 0;
-    Ok(hits + u64::from(is_brought))
 }
 
 /// Pages that a range touches.

@@ -3,13 +3,15 @@
 //!
 //! `test` is all that a change must pass, and what CI runs: format, lints, all tests, documents,
 //! benches once over, the determinism check, and the Python package. Every step runs even when one before it failed,
-//! so that one run tells all. Nothing is skipped silently. Left out: installing anything but Python's
-//! packages, which go below cargo's target folder.
+//! so that one run tells all. Nothing is skipped silently. `test quick` is a part of it, `test full` more. Left out:
+//! installing anything but Python's packages, which go below cargo's target folder.
 
 mod built;
 mod determinism;
+mod full;
 mod mutants;
 mod python;
+mod quick;
 mod readme;
 mod step;
 
@@ -22,6 +24,9 @@ const USAGE: &str = "\
 usage: cargo xtask <command>
 
   test          everything that a change must pass
+  test quick [CRATES]
+                between two edits: format, lints, and tests of the crates that have changed
+  test full     everything, 5000 worlds, and the mutants; takes hours
   python        the Python package: install it below target, run its tests
   readme        write the output that README.md shows
   determinism   the same bytes from two runs, a debug and a release build, one job and two
@@ -31,7 +36,17 @@ usage: cargo xtask <command>
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let report = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["test"] => test(),
+        ["test"] => {
+            let report = test(0);
+            full::tell_last();
+            report
+        }
+        ["test", "quick", ref crates @ ..] => quick::test(crates),
+        ["test", "full"] => {
+            let mut report = test(full::STEPS);
+            full::test(&mut report);
+            report
+        }
         ["determinism"] => only("determinism", determinism::check),
         ["python"] => only("the Python package", python::test),
         ["readme"] => only("readme", || readme::run(Mode::Write)),
@@ -44,8 +59,9 @@ fn main() -> ExitCode {
     report.end()
 }
 
-fn test() -> Report {
-    let mut report = Report::new(9);
+/// The steps that every change must pass, of `more` beyond them.
+fn test(more: usize) -> Report {
+    let mut report = Report::new(9 + more);
     report.step("format", || cargo(&["fmt", "--all", "--check"], &[]));
     report.step("lints", || {
         cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], &[])

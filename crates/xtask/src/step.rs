@@ -53,7 +53,7 @@ impl Report {
         let seconds = begin.elapsed().as_secs();
         match outcome {
             Outcome::Passed(tests) => {
-                self.tests = tests;
+                self.tests.add(tests);
                 say(&format!("== {name}: ok, {seconds} s"));
             }
             Outcome::Skipped(why) => {
@@ -65,6 +65,11 @@ impl Report {
                 self.failed.push(name.to_owned());
             }
         }
+    }
+
+    /// Whether no step has failed so far, or was skipped.
+    pub(crate) fn all_passed(&self) -> bool {
+        self.failed.is_empty() && self.skipped.is_empty()
     }
 
     /// The summary, and the exit code that goes with it.
@@ -117,6 +122,12 @@ fn run_cargo(arguments: &[&str], environment: &[(&str, &str)]) -> io::Result<(bo
 }
 
 impl Tests {
+    fn add(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.ignored += other.ignored;
+    }
+
     /// Adds `test result: ok. 12 passed; 0 failed; 1 ignored; ...`.
     fn count(&mut self, line: &str) {
         let Some(result) = line.strip_prefix("test result: ") else { return };

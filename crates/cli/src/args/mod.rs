@@ -34,7 +34,7 @@ pub(crate) use explain::{ExplainArgs, ExplainFormat};
 pub(crate) use export::{ExportArgs, ExportForm};
 pub(crate) use grid::GridArgs;
 pub(crate) use import::{ImportArgs, ImportForm};
-pub(crate) use list::ListArgs;
+pub(crate) use list::{ListArgs, ListWhat};
 pub(crate) use plot::PlotArgs;
 pub(crate) use record::RecordArgs;
 pub(crate) use replay::{ReadingArgs, ReplayArgs};
@@ -45,7 +45,7 @@ pub(crate) use size::SizeArgs;
 pub(crate) use stats::{BetterArg, RowsArg, StatsArgs};
 pub(crate) use sweep::SweepArgs;
 pub(crate) use trace::{InfoArgs, TraceArgs, TraceCommand, TraceStyle};
-pub(crate) use vm::{VmArgs, VmCommand};
+pub(crate) use vm::{UmlArgs, UmlCommand, VmArgs, VmCommand};
 
 /// Run Linux memory management: the effect of a change to reclaim on a workload, in seconds
 #[derive(Debug, Parser)]
@@ -117,6 +117,8 @@ pub(crate) enum Command {
     Import(ImportArgs),
     /// Write a run as a trace that other programs show, such as the Perfetto user interface
     Trace(TraceArgs),
+    /// Get kernels that run as programs (User-Mode Linux)
+    Uml(UmlArgs),
     /// Get kernels for virtual machines
     Vm(VmArgs),
 }

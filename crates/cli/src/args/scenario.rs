@@ -67,7 +67,8 @@ pub(crate) struct ScenarioArgs {
     /// [example: 20ms]
     #[arg(long, value_name = "TIME", help_heading = "Run", allow_hyphen_values = true)]
     pub(crate) interval: Option<String>,
-    /// Where to run: sim, host, vm:VERSION or vm:PATH; comparisons take several [default: sim] [example: vm:6.12]
+    /// Where to run: sim, host, uml:VERSION, vm:VERSION or a PATH of either; comparisons take several [default: sim]
+    /// [example: uml:6.12]
     #[arg(long = "on", value_name = "BACKEND", help_heading = "Run")]
     pub(crate) backends: Vec<String>,
     /// Print the resolved scenario instead of running it

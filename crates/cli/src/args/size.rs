@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use lab::size::VERIFY_DEFAULT;
+
 use super::{Format, ReadingArgs};
 
 /// How much memory a trace needs: its hits at several limits, where they bend, and what to set
@@ -70,8 +72,9 @@ pub(crate) struct SizeArgs {
     /// Run all of the trace at the same limits, too, and say how far off the sample is
     #[arg(long, help_heading = "Curve")]
     pub(crate) check_sample: bool,
-    /// Run three points on a real kernel, too: the knee, one below and one above [example: vm:6.12]
-    #[arg(long, value_name = "KERNEL", help_heading = "Curve")]
+    /// Run three points on a real kernel, too: the knee, one below and one above; as the last word without a
+    /// kernel it takes `uml:` of the model's version [example: uml:6.12]
+    #[arg(long, value_name = "KERNEL", num_args = 0..=1, default_missing_value = VERIFY_DEFAULT, help_heading = "Curve")]
     pub(crate) verify: Option<String>,
     #[command(flatten)]
     pub(crate) reading: ReadingArgs,

@@ -25,3 +25,33 @@ Example:
         version: String,
     },
 }
+
+#[derive(Debug, Args)]
+pub(crate) struct UmlArgs {
+    /// What to do
+    #[command(subcommand)]
+    pub(crate) command: UmlCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum UmlCommand {
+    /// Bring Debian's User-Mode Linux of a version into the cache folder, with apt, unprivileged
+    #[command(
+        after_help = "A kernel of your own needs no fetching: `--on uml:PATH` takes the program `linux`, or the tree
+that it was built in.
+
+Example:
+  pagetide uml fetch 6.12"
+    )]
+    Fetch {
+        /// Version: 5.10, 6.1, 6.12, 7.2, or a whole release [example: 6.12]
+        #[arg(value_name = "VERSION")]
+        version: String,
+    },
+    /// Print the options to build a User-Mode Linux with
+    #[command(after_help = "Example, in a kernel tree:
+  pagetide uml config > pagetide.config
+  make ARCH=um KCONFIG_ALLCONFIG=pagetide.config allnoconfig
+  make ARCH=um -j2 linux")]
+    Config,
+}

@@ -3,7 +3,7 @@
 use lab::names;
 use lab::zones::{ZonesRequest, zones};
 
-use crate::args::{Format, ListArgs};
+use crate::args::{Format, ListArgs, ListWhat};
 use crate::printer::{Failure, Printer};
 
 pub(crate) fn list(args: &ListArgs, printer: &Printer) -> Result<(), Failure> {
@@ -20,6 +20,9 @@ pub(crate) fn list(args: &ListArgs, printer: &Printer) -> Result<(), Failure> {
             sysctls: args.sysctls.clone(),
         })?,
     };
+    if let (ListWhat::Kernels, Some(here)) = (args.what, lab::real::kernels_here()) {
+        printer.note(&here);
+    }
     printer.data(&match args.format {
         Format::Text => list.to_text(printer.width()),
         Format::Json => list.to_json(),

@@ -34,7 +34,7 @@ pub(crate) use size::size;
 pub(crate) use stats::stats;
 pub(crate) use sweep::sweep;
 pub(crate) use trace::trace;
-pub(crate) use vm::vm;
+pub(crate) use vm::{uml, vm};
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! `pagetide vm`: kernels for virtual machines.
+//! `pagetide vm` and `pagetide uml`: kernels for guests.
 
-use crate::args::{VmArgs, VmCommand};
+use crate::args::{UmlArgs, UmlCommand, VmArgs, VmCommand};
 use crate::printer::{Failure, Printer};
 
 pub(crate) fn vm(args: &VmArgs, printer: &Printer) -> Result<(), Failure> {
@@ -9,5 +9,15 @@ pub(crate) fn vm(args: &VmArgs, printer: &Printer) -> Result<(), Failure> {
             let release = lab::real::fetch_kernel(version, &mut |text| printer.note(text))?;
             printer.data(&format!("{release}\n"))
         }
+    }
+}
+
+pub(crate) fn uml(args: &UmlArgs, printer: &Printer) -> Result<(), Failure> {
+    match &args.command {
+        UmlCommand::Fetch { version } => {
+            let release = lab::real::fetch_uml(version, &mut |text| printer.note(text))?;
+            printer.data(&format!("{release}\n"))
+        }
+        UmlCommand::Config => printer.data(lab::real::UML_CONFIG),
     }
 }

@@ -19,7 +19,7 @@ fn this_host_was_told_to_be_another_machine() {
     insta::assert_snapshot!(shown, @"
     $ run hot-and-stream --on host --kernel linux-6.12
     error: `--kernel` cannot be `linux-6.12`: this host runs its own kernel
-    hint: leave it out, or boot another one with `--on vm:VERSION`
+    hint: leave it out, or boot another one with `--on uml:VERSION`
     exit 1
 
     $ run hot-and-stream --on host --mem 512M
@@ -39,7 +39,7 @@ fn this_host_was_told_to_be_another_machine() {
 
     $ compare hot-and-stream --on host --kernel linux-6.1 --kernel linux-6.12
     error: `--kernel` cannot be `linux-6.1`: this host runs its own kernel
-    hint: leave it out, or boot another one with `--on vm:VERSION`
+    hint: leave it out, or boot another one with `--on uml:VERSION`
     exit 1
 
     $ compare hot-and-stream --on host

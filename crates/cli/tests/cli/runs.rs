@@ -34,6 +34,7 @@ fn help_of_each_command() {
       export   Write recordings in the form of another suite
       import   Read runs of another suite as recordings
       trace    Write a run as a trace that other programs show, such as the Perfetto user interface
+      uml      Get kernels that run as programs (User-Mode Linux)
       vm       Get kernels for virtual machines
 
     Options:
@@ -72,8 +73,8 @@ fn help_of_each_command() {
           --seed <N>            Seed of all randomness in the run [default: 1] [example: 7]
           --interval <TIME>     Time between two samples of all counters, from 1ms to 3600s [default:
                                 100ms simulated, 1s of real kernels] [example: 20ms]
-          --on <BACKEND>        Where to run: sim, host, vm:VERSION or vm:PATH; comparisons take several
-                                [default: sim] [example: vm:6.12]
+          --on <BACKEND>        Where to run: sim, host, uml:VERSION, vm:VERSION or a PATH of either;
+                                comparisons take several [default: sim] [example: uml:6.12]
           --dry-run             Print the resolved scenario instead of running it
 
     Machine:
@@ -147,8 +148,8 @@ fn help_of_each_command() {
           --seed <N>            Seed of all randomness in the run [default: 1] [example: 7]
           --interval <TIME>     Time between two samples of all counters, from 1ms to 3600s [default:
                                 100ms simulated, 1s of real kernels] [example: 20ms]
-          --on <BACKEND>        Where to run: sim, host, vm:VERSION or vm:PATH; comparisons take several
-                                [default: sim] [example: vm:6.12]
+          --on <BACKEND>        Where to run: sim, host, uml:VERSION, vm:VERSION or a PATH of either;
+                                comparisons take several [default: sim] [example: uml:6.12]
           --dry-run             Print the resolved scenario instead of running it
           --seeds <N>           Runs of each kernel, with this many seeds [default: 1] [example: 10]
           --jobs <N>            Runs at a time; results do not depend on it [default: one for each CPU]

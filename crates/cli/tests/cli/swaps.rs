@@ -79,7 +79,7 @@ fn what_no_machine_can_swap_to_is_refused_in_words() {
     exit 1
     $ run anon-and-file --on host --swap zram:64M
     error: `--swap` cannot be `zram:64M`: this host swaps to what it swaps to
-    hint: leave it out, or boot a guest with it by `--on vm:VERSION`
+    hint: leave it out, or boot a guest with it by `--on uml:VERSION`
     exit 1
     $ run zero.toml
     error: `zero.toml` is no scenario that can run

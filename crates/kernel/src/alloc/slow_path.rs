@@ -5,7 +5,6 @@
 
 use mm::alloc::flags::{AllocFlags, gfp_zone};
 use mm::alloc::page_alloc::AllocOutcome;
-use mm::alloc::pageblock::PAGEBLOCK_ORDER;
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
 use mm::decide::retry::{Next, Outcome};
@@ -184,8 +183,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         let cpu = self.machine().current_cpu();
         // With `vm.defrag_mode` whole pageblocks are wanted in any case.
-        let order =
-            if self.mem(|mem| mem.core.alloc.keeps_whole()) { order.max(PAGEBLOCK_ORDER) } else { order };
+        let order = self.mem(|mem| {
+            let alloc = &mem.core.alloc;
+            if alloc.keeps_whole() { order.max(alloc.block_size().order()) } else { order }
+        });
         let mut woken: Option<NodeId> = None;
         let node_of = |place| {
             self.mem(|mem| {

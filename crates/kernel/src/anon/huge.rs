@@ -6,7 +6,7 @@
 //! Left out: the huge zero page, huge pages of other sizes (6.8), preference for the local node.
 //! Next: [`super::mapping`], [`super::khugepaged`].
 
-use mm::alloc::pageblock::PAGEBLOCK_ORDER as HUGE_ORDER;
+use mm::alloc::pageblock::HUGE_ORDER;
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
 use mm::base::ids::AnonId;

@@ -88,7 +88,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 BalanceNext::Done { boosted } => {
                     machine.charge(CostOp::WalkMemcg, 1);
                     if boosted {
-                        self.wakeup_kcompactd(node, mm::alloc::pageblock::PAGEBLOCK_ORDER, highest_zoneidx);
+                        let order = self.mem(|mem| mem.core.alloc.block_size().order());
+                        self.wakeup_kcompactd(node, order, highest_zoneidx);
                     }
                     return run.order();
                 }

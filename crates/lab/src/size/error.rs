@@ -121,7 +121,7 @@ impl SizeError {
             }
             Self::NoCgroups(_) => "name a kernel from linux-4.5 on with `--kernel`".to_owned(),
             Self::KilledUnlimited => "give the machine more memory with `--mem`".to_owned(),
-            Self::Verify(_) => "write `--verify vm:6.12` or `--verify host`".to_owned(),
+            Self::Verify(_) => "write `--verify uml:6.12`, `--verify vm:6.12` or `--verify host`; `--verify` alone, as the last word, takes User-Mode Linux".to_owned(),
             Self::VerifyStdin => "put the trace into a file first".to_owned(),
             Self::NotOfPrograms { .. } => "leave it out".to_owned(),
         })

@@ -70,11 +70,15 @@ pub struct SizeRequest {
     pub sample: Option<String>,
     /// Whether all of it is run at the same limits, too.
     pub check_sample: bool,
-    /// A real kernel that runs three points, too: `vm:6.12`, `host`.
+    /// A real kernel that runs three points, too: `uml:6.12`, `vm:6.12`, `host`; `uml` is that of the model's
+    /// version.
     pub verify: Option<String>,
     /// Time between two samples of counters: `100ms`.
     pub interval: Option<String>,
 }
+
+/// What verifies where nobody names a kernel.
+pub const VERIFY_DEFAULT: &str = "uml";
 
 /// A trace that can be sized: all names and values are checked, the trace is not.
 #[derive(Debug, Clone)]
@@ -104,6 +108,14 @@ pub struct SizePlan {
     request: SizeRequest,
 }
 
+/// The backend that `text` names; [`VERIFY_DEFAULT`] is User-Mode Linux of the model's version.
+fn verified_on(text: &str, base: &str) -> String {
+    match text {
+        VERIFY_DEFAULT => format!("{text}:{}", base.trim_start_matches("linux-")),
+        named => named.to_owned(),
+    }
+}
+
 impl SizeRequest {
     /// Checks all names and values.
     ///
@@ -126,7 +138,8 @@ impl SizeRequest {
         if self.check_sample && sample.is_none() {
             return Err(SizeError::NothingToCheck.into());
         }
-        if let Some(backend) = &self.verify {
+        let verify = self.verify.as_deref().map(|backend| verified_on(backend, &kernel.base));
+        if let Some(backend) = &verify {
             match backend.parse::<Backend>() {
                 Ok(Backend::Sim) | Err(_) => return Err(SizeError::Verify(backend.clone()).into()),
                 Ok(_) if self.check_stdin() => return Err(SizeError::VerifyStdin.into()),
@@ -156,7 +169,7 @@ impl SizeRequest {
                 Some(text) => part(text, 0.0..=1000.0).ok_or_else(|| SizeError::Headroom(text.clone()))?,
             },
             check_sample: self.check_sample,
-            verify: self.verify.clone(),
+            verify,
             given: self.given(&kernel, &machine),
             request: self.clone(),
             kernel,

@@ -74,6 +74,38 @@ impl Program {
     }
 }
 
+/// The architecture of kernels and guests (ELF's `e_machine`).
+pub const X86_64: u16 = object::elf::EM_X86_64.0;
+
+/// The architecture of a 64-bit little-endian ELF file; `None` for any other.
+pub fn machine_of(bytes: &[u8]) -> Option<u16> {
+    let header = FileHeader64::<LittleEndian>::parse(bytes).ok()?;
+    Some(header.e_machine(header.endian().ok()?).0)
+}
+
+/// Lets the program at `path` ask for its loader in `folder` of where it is started; returns the loader's name
+/// from there. The name in the file is shorter then, and all else stays where it is.
+///
+/// # Errors
+/// It has no loader, or one whose name leaves no room.
+pub fn set_loader(path: &Path, folder: &str) -> Result<PathBuf, VmError> {
+    let bad = |why: &str| VmError::bad_kernel(path, why);
+    let mut bytes = std::fs::read(path).map_err(|source| VmError::io("read", path, source))?;
+    let (_, loader) = inspect(&bytes).map_err(|why| bad(&why))?;
+    let loader = loader.ok_or_else(|| bad("it is linked statically, and yet does not run on this host"))?;
+    let old = loader.to_string_lossy().into_owned().into_bytes();
+    let name = loader.file_name().ok_or_else(|| bad("its loader has no name"))?;
+    let new = Path::new(folder).join(name);
+    let text = new.to_string_lossy().into_owned().into_bytes();
+    let place = bytes.windows(old.len()).position(|window| window == old);
+    let place =
+        place.filter(|_| text.len() <= old.len()).ok_or_else(|| bad("its loader's name has no room"))?;
+    bytes[place..place + old.len()].fill(0);
+    bytes[place..place + text.len()].copy_from_slice(&text);
+    std::fs::write(path, bytes).map_err(|source| VmError::io("write", path, source))?;
+    Ok(new)
+}
+
 /// The end of the last segment in the file, and the loader that the program asks for.
 fn inspect(bytes: &[u8]) -> Result<(usize, Option<PathBuf>), String> {
     let explain = |error: object::read::Error| error.to_string();
@@ -147,6 +179,24 @@ mod tests {
         std::fs::set_permissions(&copy, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         assert!(Command::new(&copy).status().unwrap().success());
         assert!(program.image.len() <= std::fs::metadata("/bin/true").unwrap().len() as usize);
+    }
+
+    /// A program whose loader lies elsewhere runs from where that is found.
+    #[test]
+    fn a_program_asks_for_its_loader_where_it_is_started() {
+        let dir = tempfile::tempdir().unwrap();
+        let copy = dir.path().join("true");
+        let loader = Program::read(Path::new("/bin/true")).unwrap().interpreter.unwrap();
+        std::fs::copy("/bin/true", &copy).unwrap();
+        let name = set_loader(&copy, "lib").unwrap();
+        assert_eq!(name, Path::new("lib").join(loader.file_name().unwrap()));
+        let started = || Command::new(&copy).current_dir(&dir).status();
+        assert!(started().is_err(), "there is no loader yet");
+        std::fs::create_dir(dir.path().join("lib")).unwrap();
+        std::fs::copy(&loader, dir.path().join(&name)).unwrap();
+        assert!(started().unwrap().success());
+        assert_eq!(machine_of(&std::fs::read(&copy).unwrap()), Some(X86_64));
+        assert!(set_loader(&copy, "a-longer-name").is_err());
     }
 
     #[test]

@@ -29,6 +29,26 @@ pub enum VmError {
         cache: PathBuf,
         /// Kernels that are there.
         have: Vec<String>,
+        /// The command that fetches them: `vm` or `uml`.
+        command: &'static str,
+    },
+    /// User-Mode Linux is another machine than was asked for.
+    #[error("{why}")]
+    NotUserMode {
+        /// What it has and was asked for.
+        why: String,
+        /// What to do.
+        instead: String,
+    },
+    /// A kernel was built without what a run needs.
+    #[error("kernel {release} has no {what}")]
+    Lacks {
+        /// What `uname -r` says in it.
+        release: String,
+        /// What it lacks, and what for.
+        what: String,
+        /// The option that builds it.
+        option: String,
     },
     /// A file is not what a kernel needs.
     #[error("`{path}` cannot be used: {why}")]
@@ -194,11 +214,15 @@ impl VmError {
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::NoQemu { .. } => "install it: `apt-get install qemu-system-x86`".to_owned(),
-            Self::KernelMissing { version, have, .. } if have.is_empty() => {
-                format!("fetch one: `pagetide vm fetch {version}`")
-            }
-            Self::KernelMissing { version, have, .. } => {
-                format!("fetch it: `pagetide vm fetch {version}`; there is {}", have.join(", "))
+            Self::KernelMissing { version, have, command, .. } => fetch_hint(version, have, command),
+            Self::NotUserMode { instead, .. } => instead.clone(),
+            Self::Lacks { option, .. } => format!(
+                "build it with {option}=y (`pagetide uml config` prints all that a run can use), or take another kernel"
+            ),
+            Self::Io { action: READ_UML, .. } => {
+                "name a program `linux` or the tree that it was built in, such as `--on uml:./linux`, or fetch one: \
+                 `pagetide uml fetch 6.12`"
+                    .to_owned()
             }
             Self::ModuleMissing { .. } => {
                 "give a kernel whose modules are in /lib/modules or in the folder `modules` beside it"
@@ -226,6 +250,10 @@ impl VmError {
             Self::BadVersion { .. } => "write it like `6.12`, `6.1.0-50` or `6.12.117`".to_owned(),
             Self::NoMkfs { program: "mkfs.xfs" } => "install it: `apt-get install xfsprogs`".to_owned(),
             Self::NoMkfs { .. } => "install it: `apt-get install e2fsprogs`".to_owned(),
+            Self::Crashed { tail, .. } if tail.iter().any(|line| line.contains("set fp regs failed")) => {
+                "this host's CPU has registers that the kernel does not know of (AMX), which is mended for programs that are linked dynamically: build it without CONFIG_STATIC_LINK, or take 6.13 or later"
+                    .to_owned()
+            }
             Self::Crashed { line, .. } if line.contains("Attempted to kill init") => {
                 "the guest's program ended too early: its `main` has to begin with \
                  `vm::guest::become_init_in_a_guest()`"
@@ -256,8 +284,18 @@ impl VmError {
     }
 }
 
+fn fetch_hint(version: &str, have: &[String], command: &str) -> String {
+    match have {
+        [] => format!("fetch one: `pagetide {command} fetch {version}`"),
+        _ => format!("fetch it: `pagetide {command} fetch {version}`; there is {}", have.join(", ")),
+    }
+}
+
 /// What [`VmError::Io`] says when it is about the kernel's image.
 pub(super) const READ_KERNEL: &str = "read kernel";
+
+/// The same of a kernel that is a program.
+pub(super) const READ_UML: &str = "read the kernel";
 
 /// What to do about a kernel without a multi-gen LRU.
 pub(super) const NO_LRU_GEN_HINT: &str =

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use rustix::mount::MountFlags;
 use rustix::system::RebootCommand;
+use rustix::termios::OptionalActions;
 use units::{Bytes, Seed};
 use workload::Workload;
 use workload::scenario::{Swap, SwapDevice, Zswap};
@@ -26,7 +27,8 @@ use super::error::NO_LRU_GEN_HINT;
 use super::image::VmFilesystem;
 use super::needs::{self, Missing};
 use super::protocol::{
-    GUEST_VARIABLE, HEARTBEAT, JOB_PATH, Job, Message, PORT_NAME, TRACE_PATH, last_words, with_packed_trace,
+    GUEST_OF_UML, GUEST_VARIABLE, HEARTBEAT, JOB_PATH, Job, Message, PORT_NAME, TRACE_PATH, last_words,
+    with_packed_trace,
 };
 use super::swap;
 use crate::spec::{CgroupVersion, LinuxResult, LinuxRun, RootPaths, Told};
@@ -36,6 +38,8 @@ pub const MODULE_DIR: &str = "modules";
 
 /// Where data disks are mounted: the second at `/data1`.
 const DATA_DIR: &str = "/data";
+/// The serial line of User-Mode Linux.
+const UML_LINE: &str = "/dev/ttyS0";
 const CGROUP_DIR: &str = "/sys/fs/cgroup";
 const LRU_GEN_OFF: &str = "0x0000";
 const MODULE_HINT: &str = "its modules must be of the same build as the image; the last lines of \
@@ -43,6 +47,34 @@ const MODULE_HINT: &str = "its modules must be of the same build as the image; t
 const DEVICE_PATIENCE: Duration = Duration::from_secs(20);
 /// After the time at which a living host gives the guest up.
 const HOST_LEEWAY: Duration = Duration::from_secs(60);
+
+/// What the guest runs on, which decides how its devices are called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Platform {
+    /// QEMU's machine, with virtio.
+    Qemu,
+    /// User-Mode Linux.
+    UserMode,
+}
+
+impl Platform {
+    /// This guest's, from the kernel's command line.
+    fn here() -> Self {
+        match std::env::var(GUEST_VARIABLE) {
+            Ok(value) if value == GUEST_OF_UML => Self::UserMode,
+            _ => Self::Qemu,
+        }
+    }
+
+    /// The name of a disk, the first being 0.
+    fn disk(self, disk: u16) -> String {
+        let letter = char::from(b'a' + u8::try_from(disk).expect("at most 24 disks"));
+        match self {
+            Self::Qemu => format!("vd{letter}"),
+            Self::UserMode => format!("ubd{letter}"),
+        }
+    }
+}
 
 /// Call this first in `main`: in a guest it runs the job and never returns; elsewhere it does
 /// nothing.
@@ -127,9 +159,14 @@ fn open_channel() -> Result<Channel, Failure> {
     mount("sysfs", "/sys", plain)?;
     mount("devtmpfs", "/dev", MountFlags::NOSUID)?;
     load_modules()?;
-    needs::check_channel(Path::new("/sys"))?;
-    let port = wait_for(&format!("the port `{PORT_NAME}`"), find_port)?;
-    let port = File::options().write(true).open(&port).tried("open", &port)?;
+    let port = match Platform::here() {
+        Platform::Qemu => {
+            needs::check_channel(Path::new("/sys"))?;
+            let port = wait_for(&format!("the port `{PORT_NAME}`"), find_port)?;
+            File::options().write(true).open(&port).tried("open", &port)?
+        }
+        Platform::UserMode => open_line(Path::new(UML_LINE))?,
+    };
     let channel = Channel(Arc::new(Mutex::new(port)));
     let release = rustix::system::uname().release().to_string_lossy().into_owned();
     channel.send(&Message::Ready { release });
@@ -199,7 +236,10 @@ fn prepare(job: &Job) -> Result<RootPaths, Failure> {
     fs::create_dir(&cgroup).tried("create", &cgroup)?;
 
     set_lru_gen(Path::new("/sys/kernel/mm/lru_gen/enabled"), job.lru_gen.as_deref())?;
-    needs::check_disk(Path::new("/sys"), Path::new("/proc"), job.filesystem.name())?;
+    if Platform::here() == Platform::Qemu {
+        needs::check_disk_driver(Path::new("/sys"))?;
+    }
+    needs::check_filesystem(Path::new("/proc"), job.filesystem.name())?;
     let files = prepare_disk(job, 0)?;
     let more_disks = (1..job.disks).map(|disk| prepare_disk(job, disk)).collect::<Result<_, _>>()?;
     prepare_swap(job)?;
@@ -208,11 +248,11 @@ fn prepare(job: &Job) -> Result<RootPaths, Failure> {
 
 /// Mounts a data disk, which are all alike; returns the run's directory on it.
 fn prepare_disk(job: &Job, disk: u16) -> Result<PathBuf, Failure> {
-    let letter = disk_letter(disk);
-    let device = format!("/dev/vd{letter}");
+    let name = Platform::here().disk(disk);
+    let device = format!("/dev/{name}");
     let dir = if disk == 0 { DATA_DIR.to_owned() } else { format!("{DATA_DIR}{disk}") };
     wait_for(&device, || Path::new(&device).exists().then_some(()))?;
-    let read_ahead = format!("/sys/block/vd{letter}/queue/read_ahead_kb");
+    let read_ahead = format!("/sys/block/{name}/queue/read_ahead_kb");
     write(read_ahead, &job.read_ahead_kib.to_string())?;
     mount_data(&device, &dir, job.filesystem)?;
     let files = Path::new(&dir).join("run");
@@ -231,7 +271,7 @@ fn prepare_swap(job: &Job) -> Result<(), Failure> {
         let device = match area.device {
             SwapDevice::Disk => {
                 disk += 1;
-                format!("/dev/vd{}", disk_letter(disk - 1))
+                format!("/dev/{}", Platform::here().disk(disk - 1))
             }
             SwapDevice::Zram => {
                 zram += 1;
@@ -270,10 +310,6 @@ fn set_zswap(parameters: &Path, zswap: Zswap) -> Result<(), Failure> {
         write(parameters.join("max_pool_percent"), &percent.to_string())?;
     }
     write(parameters.join("enabled"), "Y")
-}
-
-fn disk_letter(disk: u16) -> char {
-    char::from(b'a' + u8::try_from(disk).expect("at most 24 disks"))
 }
 
 /// Sets the multi-gen LRU, which some kernels start with, and turns it off where nobody asked for it.
@@ -325,6 +361,15 @@ fn load_modules() -> Result<(), Failure> {
         fs::remove_file(&path).tried("remove", &path)?;
     }
     Ok(())
+}
+
+/// Opens a serial line as it is: a message is not to be changed on its way.
+fn open_line(path: &Path) -> Result<File, Failure> {
+    let line = File::options().read(true).write(true).open(path).tried("open", path)?;
+    let mut settings = rustix::termios::tcgetattr(&line).tried("ask", path)?;
+    settings.make_raw();
+    rustix::termios::tcsetattr(&line, OptionalActions::Now, &settings).tried("set up", path)?;
+    Ok(line)
 }
 
 fn find_port() -> Option<PathBuf> {

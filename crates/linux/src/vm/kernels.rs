@@ -74,6 +74,7 @@ impl VmKernel {
                         version: version.clone(),
                         cache: cache.to_owned(),
                         have,
+                        command: "vm",
                     });
                 };
                 Kernel::in_folder(&cache.join(release))
@@ -177,10 +178,15 @@ fn check_private(folder: &Path, user: u32) -> Result<(), VmError> {
 
 /// Releases in the cache, oldest version first.
 pub fn cached(cache: &Path) -> Vec<String> {
+    cached_with(cache, "vmlinuz")
+}
+
+/// Folders of the cache that have `file`, oldest version first.
+pub(super) fn cached_with(cache: &Path, file: &str) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(cache) else { return Vec::new() };
     let mut releases: Vec<String> = entries
         .flatten()
-        .filter(|entry| entry.path().join("vmlinuz").is_file())
+        .filter(|entry| entry.path().join(file).is_file())
         .filter_map(|entry| entry.file_name().into_string().ok())
         .collect();
     releases.sort_by(|a, b| compare_versions(a, b));

@@ -1,14 +1,16 @@
-//! Runs a workload on a real kernel in a virtual machine, without privileges.
+//! Runs a workload on a real kernel in a guest, without privileges: User-Mode Linux ([`uml`]), or a virtual machine
+//! ([`qemu`]).
 //!
-//! Start with [`run()`]: it takes a [`kernels`] image, writes an initramfs ([`cpio`]) with this very
+//! Start with [`run()`]: it takes a kernel ([`kernels`], [`uml`]), writes an initramfs ([`cpio`]) with this very
 //! program as its init ([`elf`]), the few [`modules`] that it needs and the job, makes a data disk
-//! ([`image`]), starts [`qemu`] and watches it (`watch`, [`console`]). Inside, [`guest`] prepares
+//! ([`image`]), starts the guest (`machine`) and watches it (`watch`, [`console`]). Inside, [`guest`] prepares
 //! the machine and calls [`crate::run()`]; its result comes back through a serial port
-//! ([`protocol`]). [`fetch()`] brings Debian's kernels here.
+//! ([`protocol`]). [`fetch()`] and [`uml::fetch()`] bring Debian's kernels here (`apt`, `deb`).
 //!
 //! Deliberately absent: anything that depends on a workload; installing anything; network in the
 //! guest.
 
+mod apt;
 pub mod console;
 pub mod cpio;
 mod deb;
@@ -18,20 +20,22 @@ mod fetch;
 pub mod guest;
 pub mod image;
 pub mod kernels;
+mod machine;
 pub mod modules;
 mod needs;
 pub mod protocol;
 pub mod qemu;
+mod spec;
 mod swap;
+pub mod uml;
 mod watch;
 
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
 
-use units::{Bytes, Seed};
-use workload::scenario::{LruGen, Swap, SwapDevice};
+use units::Bytes;
+use workload::scenario::{LruGen, SwapDevice};
 use workload::{MachineSize, Workload};
 
 pub use error::VmError;
@@ -39,102 +43,20 @@ pub use fetch::fetch;
 pub use image::VmFilesystem;
 pub use kernels::{Kernel, Modules, VmKernel, cache_dir};
 pub use qemu::{Accelerator, Hardware};
+pub use spec::{Engine, VmRun, VmSpec};
 
-use crate::bounds::{BoundsError, DEFAULT_SHARE, Disk, DiskShare, Memory, Rounded};
-use crate::machine;
+use crate::bounds::{BoundsError, Disk, Memory, Rounded};
+use crate::machine::{memory_here, memory_total};
 use crate::owner::Processes;
-use crate::spec::{LinuxResult, Told};
+use crate::spec::Told;
 use cpio::Archive;
+use machine::{Machine, Runner};
 use modules::{GUEST_MODULES, ModuleTree};
 use protocol::{JOB_PATH, Job, TRACE_PATH};
-use watch::{Failure, Finished, Outputs, Patience};
 
 const QEMU: &str = "qemu-system-x86_64";
-const KVM_DEVICE: &str = "/dev/kvm";
 /// The first kernel with a multi-gen LRU.
 const LRU_GEN_SINCE: &str = "6.1";
-/// With KVM a guest is ready after about a second; where KVM hangs, emulation should have its turn.
-const KVM_BOOT: Duration = Duration::from_secs(10);
-/// How long nothing may be heard from an emulated guest that boots: its kernel says nothing until its program
-/// runs. Twelve tasks that are busy for each CPU of the host made that more than two minutes.
-const TCG_BOOT: Duration = Duration::from_secs(300);
-
-/// A virtual machine and how long it may take.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct VmSpec {
-    /// What it boots.
-    pub kernel: VmKernel,
-    /// Memory, CPUs, nodes.
-    pub hardware: Hardware,
-    /// What is on the data disk.
-    pub filesystem: VmFilesystem,
-    /// Size of the data disk, or of all together; only what is written takes room on the host.
-    pub disk: Bytes,
-    /// What of the free disk of this host that may be.
-    pub share: DiskShare,
-    /// Readahead of the data disk in KiB.
-    pub read_ahead_kib: u32,
-    /// What the workload's random draws come from.
-    pub seed: Seed,
-    /// Sysctls to set before the run, by name and value.
-    pub sysctls: Vec<(String, String)>,
-    /// The multi-gen LRU. The reference measurements have it off.
-    pub lru_gen: LruGen,
-    /// What it swaps to. The reference measurements without `swap` in their names have nothing.
-    pub swap: Swap,
-    /// `memory.max` of the workload's root cgroup.
-    pub limit: Option<Bytes>,
-    /// Time between samples of the counters.
-    pub sample_period: Duration,
-    /// What runs the guest's CPUs; `None` tries KVM and falls back to emulation.
-    pub accelerator: Option<Accelerator>,
-    /// How long the whole may take.
-    pub timeout: Duration,
-    /// How long the guest may say nothing.
-    pub quiet_timeout: Duration,
-    /// The program to run as init: one whose `main` calls [`guest::become_init_in_a_guest`].
-    /// `None` is the running program.
-    pub program: Option<PathBuf>,
-}
-
-impl VmSpec {
-    /// A guest as in the reference measurements: 512 MiB, 2 CPUs, ext4 on 32 GiB, readahead of
-    /// 128 KiB, two-list LRU, a sample each second.
-    pub fn new(kernel: VmKernel) -> Self {
-        Self {
-            kernel,
-            hardware: Hardware { mem: Bytes(512 << 20), cpus: 2, numa_nodes: 1 },
-            filesystem: VmFilesystem::Ext4,
-            disk: Bytes(32 << 30),
-            share: DEFAULT_SHARE,
-            read_ahead_kib: 128,
-            seed: Seed(1),
-            sysctls: Vec::new(),
-            lru_gen: LruGen::OFF,
-            swap: Swap::NONE,
-            limit: None,
-            sample_period: Duration::from_secs(1),
-            accelerator: None,
-            timeout: Duration::from_secs(3600),
-            quiet_timeout: Duration::from_secs(120),
-            program: None,
-        }
-    }
-}
-
-/// What a run in a guest leaves.
-#[derive(Debug, Clone, PartialEq)]
-pub struct VmRun {
-    /// As if the workload had run here; `notes` say what was special about the machine.
-    pub result: LinuxResult,
-    /// What ran the guest's CPUs.
-    pub accelerator: Accelerator,
-    /// From the start of QEMU until the guest's program ran.
-    pub boot: Duration,
-    /// From the start of QEMU until its end.
-    pub total: Duration,
-}
-
 /// Runs `workload` in a machine like `spec`. Kernels by version come from [`cache_dir`].
 ///
 /// Nothing is left behind: no process, no file. Counters of a single-threaded workload repeat to
@@ -148,17 +70,15 @@ pub fn run(
     stop: &AtomicBool,
     tell: &dyn Fn(Told<'_>),
 ) -> Result<VmRun, VmError> {
-    let Found { qemu, kernel, runs, .. } = look(spec, workload)?;
+    let Found { runner, runs, .. } = look(spec, workload)?;
     kernels::create_private(&runs)?;
     let failed = |source| VmError::io("create a folder in", &runs, source);
     let (_, dir) = Processes::of_machine().create_directory(&runs).map_err(failed)?;
     let initramfs = dir.path().join("initramfs");
     let disks = memory_of(spec).footprint(workload).disks;
-    let archive = initramfs_of(spec, &kernel, workload, disks)?;
+    let archive = initramfs_of(spec, &runner, workload, disks)?;
     std::fs::write(&initramfs, archive).map_err(|source| VmError::io("write", &initramfs, source))?;
-    let machine =
-        Machine { spec, disks, qemu: &qemu, kernel: &kernel, initramfs: &initramfs, dir: dir.path() };
-    machine.run(stop, tell)
+    Machine { spec, disks, runner: &runner, initramfs: &initramfs, dir: dir.path() }.run(stop, tell)
 }
 
 /// Says what a run would take of this host: a sentence for each thing worth knowing. Folders of
@@ -172,8 +92,7 @@ pub fn check(spec: &VmSpec, workload: &Workload) -> Result<Vec<String>, VmError>
 
 /// What a run uses of this host.
 struct Found {
-    qemu: PathBuf,
-    kernel: Kernel,
+    runner: Runner,
     /// Where folders of runs are made.
     runs: PathBuf,
     notes: Vec<String>,
@@ -183,16 +102,20 @@ fn look(spec: &VmSpec, workload: &Workload) -> Result<Found, VmError> {
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
         return Err(VmError::WrongHost);
     }
-    spec.hardware.check()?;
-    let qemu = image::find_program(QEMU).ok_or_else(|| VmError::NoQemu { program: QEMU.to_owned() })?;
     let kernels = cache_dir()?;
-    let kernel = spec.kernel.find(&kernels)?;
-    check_lru_gen(spec.lru_gen, &kernel.release)?;
-    check_zram(&spec.swap, &kernel)?;
     let runs = kernels.with_file_name("runs");
     let mut notes = Processes::of_machine().remove_dead_directories(&runs);
+    let runner = match spec.engine {
+        Engine::Qemu => look_for_qemu(spec, &kernels)?,
+        Engine::UserMode => {
+            let found = uml::find(&spec.kernel, &uml::cache_dir()?)?;
+            uml::check(spec, &found, disks_of(spec, workload))?;
+            Runner::UserMode(Box::new(found))
+        }
+    };
+    let kernel = runner.kernel();
     notes.extend(kernel.doubt());
-    let assumed = ModuleTree::of(&kernel.modules)?.assumed(&modules_of(spec));
+    let assumed = ModuleTree::of(&kernel.modules)?.assumed(&modules_of(spec, &runner));
     if !assumed.is_empty() {
         let image = kernel.image.display();
         notes.push(format!(
@@ -201,22 +124,30 @@ fn look(spec: &VmSpec, workload: &Workload) -> Result<Found, VmError> {
         ));
     }
     notes.push(check_bounds(spec, workload, &runs)?);
-    Ok(Found { qemu, kernel, runs, notes })
+    Ok(Found { runner, runs, notes })
+}
+
+fn look_for_qemu(spec: &VmSpec, kernels: &Path) -> Result<Runner, VmError> {
+    spec.hardware.check()?;
+    let qemu = image::find_program(QEMU).ok_or_else(|| VmError::NoQemu { program: QEMU.to_owned() })?;
+    let kernel = spec.kernel.find(kernels)?;
+    check_lru_gen(spec.lru_gen, &kernel.release)?;
+    check_zram(spec, &kernel)?;
+    Ok(Runner::Qemu(qemu, kernel))
 }
 
 /// Holds what the workload makes against the guest's memory and disk, and those against this host's.
 fn check_bounds(spec: &VmSpec, workload: &Workload, runs: &Path) -> Result<String, VmError> {
     let mem = spec.hardware.mem;
-    let (host, cgroup) =
-        machine::memory_here().unwrap_or_else(|_| (machine::memory_total().to_bytes(), None));
+    let (host, cgroup) = memory_here().unwrap_or_else(|_| (memory_total().to_bytes(), None));
     if mem > host {
         return Err(BoundsError::BeyondMemory { what: "--mem", asked: mem, memory: host, cgroup }.into());
     }
     let memory = memory_of(spec);
     memory.check(workload, host)?;
     let made = memory.footprint(workload);
-    if made.disks + swap_disks(&spec.swap) > qemu::DISKS_MAX {
-        let disks = made.disks + swap_disks(&spec.swap);
+    let disks = disks_of(spec, workload);
+    if disks > qemu::DISKS_MAX {
         let why = format!("a virtual machine has 1 to {} disks, not {disks}", qemu::DISKS_MAX);
         return Err(VmError::BadSpec { why });
     }
@@ -255,15 +186,15 @@ fn memory_of(spec: &VmSpec) -> Memory {
     Memory { option: "--mem", size }
 }
 
-fn swap_disks(swap: &Swap) -> u16 {
-    let on_disk = swap.areas.iter().filter(|area| area.device == SwapDevice::Disk);
-    u16::try_from(on_disk.count()).expect("few areas")
+/// All disks of the guest, those that it swaps to, too.
+fn disks_of(spec: &VmSpec, workload: &Workload) -> u16 {
+    let swap = u16::try_from(spec.swap_disks().count()).expect("few areas");
+    memory_of(spec).footprint(workload).disks + swap
 }
 
 /// Refuses compressed memory where the module for it is not there: kernels that were fetched when nobody kept it.
-fn check_zram(swap: &Swap, kernel: &Kernel) -> Result<(), VmError> {
-    let wanted = swap.size_on(SwapDevice::Zram) > Bytes(0);
-    if wanted && !ModuleTree::of(&kernel.modules)?.has(swap::ZRAM_MODULE) {
+fn check_zram(spec: &VmSpec, kernel: &Kernel) -> Result<(), VmError> {
+    if spec.zram() > Bytes(0) && !ModuleTree::of(&kernel.modules)?.has(swap::ZRAM_MODULE) {
         return Err(VmError::NoZram { release: kernel.release.clone() });
     }
     Ok(())
@@ -279,97 +210,17 @@ fn check_lru_gen(lru_gen: LruGen, release: &str) -> Result<(), VmError> {
     Ok(())
 }
 
-struct Machine<'a> {
-    spec: &'a VmSpec,
-    disks: u16,
-    qemu: &'a Path,
-    kernel: &'a Kernel,
-    initramfs: &'a Path,
-    dir: &'a Path,
-}
-
-impl Machine<'_> {
-    fn run(&self, stop: &AtomicBool, tell: &dyn Fn(Told<'_>)) -> Result<VmRun, VmError> {
-        if let Some(accelerator) = self.spec.accelerator {
-            let failure = |failure: Failure| failure.error;
-            return self.boot(accelerator, self.spec.quiet_timeout, stop, tell).map_err(failure);
-        }
-        if kvm_opens() {
-            match self.boot(Accelerator::Kvm, KVM_BOOT.min(self.spec.quiet_timeout), stop, tell) {
-                Ok(run) => return Ok(run),
-                Err(Failure { error, was_ready }) if was_ready || matches!(error, VmError::Stopped) => {
-                    return Err(error);
-                }
-                Err(failure) => {
-                    let why = failure.error.to_string();
-                    let why = why.lines().next().unwrap_or_default();
-                    let why = why.split(';').next().unwrap_or_default();
-                    let note = format!("KVM does not work here ({why}); emulating, which is slower");
-                    tell(Told::Note(&note));
-                }
-            }
-        }
-        let boot = TCG_BOOT.max(self.spec.quiet_timeout);
-        self.boot(Accelerator::Tcg, boot, stop, tell).map_err(|failure| failure.error)
-    }
-
-    fn boot(
-        &self,
-        accelerator: Accelerator,
-        boot_patience: Duration,
-        stop: &AtomicBool,
-        tell: &dyn Fn(Told<'_>),
-    ) -> Result<VmRun, Failure> {
-        let [console, channel, errors] = ["console", "channel", "errors"].map(|name| self.dir.join(name));
-        let mut disks: Vec<PathBuf> =
-            (0..self.disks).map(|disk| self.dir.join(format!("disk{disk}"))).collect();
-        for disk in &disks {
-            image::make(disk, self.spec.filesystem, image::part(self.spec.disk, self.disks))
-                .map_err(|error| Failure { error, was_ready: false })?;
-        }
-        let on_disk = self.spec.swap.areas.iter().filter(|area| area.device == SwapDevice::Disk);
-        for (index, area) in on_disk.enumerate() {
-            let image = self.dir.join(format!("swap{index}"));
-            swap::make_image(&image, area.size).map_err(|error| Failure { error, was_ready: false })?;
-            disks.push(image);
-        }
-        let files = qemu::Files {
-            kernel: &self.kernel.image,
-            initramfs: self.initramfs,
-            disks: &disks,
-            console: &console,
-            channel: &channel,
-        };
-        let arguments = qemu::arguments(&self.spec.hardware, accelerator, &files);
-        let outputs = Outputs { console: &console, channel: &channel, errors: &errors, disks: &disks };
-        let patience =
-            Patience { total: self.spec.timeout, boot: boot_patience, quiet: self.spec.quiet_timeout };
-        tell(Told::Phase(&format!("booting {} with {}", self.kernel.release, accelerator.name())));
-        let begin = Instant::now();
-        let finished = watch::watch(self.qemu, &arguments, &outputs, &patience, stop, tell)?;
-        Ok(self.describe(finished, accelerator, begin.elapsed()))
-    }
-
-    fn describe(&self, finished: Finished, accelerator: Accelerator, total: Duration) -> VmRun {
-        let Finished { mut result, boot, oom_kills } = finished;
-        if accelerator == Accelerator::Tcg {
-            result.notes.push("the CPU was emulated: trust counters, not times".to_owned());
-        }
-        if oom_kills > 0 {
-            result.notes.push(format!("the guest's OOM killer took {oom_kills} processes"));
-        }
-        VmRun { result, accelerator, boot, total }
-    }
-}
-
 /// The modules that a guest like `spec` loads, unless they are built in.
-fn modules_of(spec: &VmSpec) -> Vec<&'static str> {
-    let zram = (spec.swap.size_on(SwapDevice::Zram) > Bytes(0)).then_some(swap::ZRAM_MODULE);
+fn modules_of(spec: &VmSpec, runner: &Runner) -> Vec<&'static str> {
+    if let Runner::UserMode(kernel) = runner {
+        return kernel.modules_of(spec);
+    }
+    let zram = (spec.zram() > Bytes(0)).then_some(swap::ZRAM_MODULE);
     GUEST_MODULES.into_iter().chain([spec.filesystem.name()]).chain(zram).collect()
 }
 
 /// The guest's root: the program as `/init`, modules numbered in the order of loading, the job.
-fn initramfs_of(spec: &VmSpec, kernel: &Kernel, workload: &Workload, disks: u16) -> Result<Vec<u8>, VmError> {
+fn initramfs_of(spec: &VmSpec, runner: &Runner, workload: &Workload, disks: u16) -> Result<Vec<u8>, VmError> {
     let program = match &spec.program {
         Some(path) => path.clone(),
         None => std::env::current_exe()
@@ -381,8 +232,8 @@ fn initramfs_of(spec: &VmSpec, kernel: &Kernel, workload: &Workload, disks: u16)
         archive.directory(dir);
     }
     elf::Program::read(&program)?.install(&mut archive)?;
-    let tree = ModuleTree::of(&kernel.modules)?;
-    let mut wanted = modules_of(spec);
+    let tree = ModuleTree::of(&runner.kernel().modules)?;
+    let mut wanted = modules_of(spec, runner);
     if wanted.contains(&swap::ZRAM_MODULE) {
         wanted.extend(swap::COMPRESSORS.into_iter().filter(|name| tree.has_file(name)));
     }
@@ -413,14 +264,10 @@ fn initramfs_of(spec: &VmSpec, kernel: &Kernel, workload: &Workload, disks: u16)
     Ok(archive.finish())
 }
 
-/// Whether this user may use KVM. Whether it works is another question, which a boot answers.
-fn kvm_opens() -> bool {
-    std::fs::File::options().read(true).write(true).open(KVM_DEVICE).is_ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bounds::DiskShare;
 
     #[test]
     fn the_multi_gen_lru_is_asked_of_no_kernel_before_6_1() {
@@ -440,7 +287,7 @@ mod tests {
             let workload = Workload::new("hot-and-stream", pairs.iter().copied()).unwrap();
             let hardware = Hardware { mem: Bytes(mem << 20), cpus: 2, numa_nodes: 1 };
             let (disk, kernel) = (Bytes(disk << 30), VmKernel::parse("6.12"));
-            let spec = VmSpec { hardware, disk, share, ..VmSpec::new(kernel) };
+            let spec = VmSpec { hardware, disk, share, ..VmSpec::new(Engine::Qemu, kernel) };
             match check_bounds(&spec, &workload, &runs.path().join("runs")) {
                 Ok(_) => "fits".to_owned(),
                 Err(error) => error.to_string(),

@@ -53,9 +53,13 @@ pub(super) fn check_channel(sys: &Path) -> Result<(), Missing> {
     CHANNEL.iter().try_for_each(|need| need.check(sys))
 }
 
-/// Looks for the data disk's driver below `sys`, and in `proc` for its filesystem.
-pub(super) fn check_disk(sys: &Path, proc: &Path, filesystem: &str) -> Result<(), Missing> {
-    DISK.check(sys)?;
+/// Looks for the data disk's driver below `sys`.
+pub(super) fn check_disk_driver(sys: &Path) -> Result<(), Missing> {
+    DISK.check(sys)
+}
+
+/// Looks for the data disk's filesystem in `proc`.
+pub(super) fn check_filesystem(proc: &Path, filesystem: &str) -> Result<(), Missing> {
     let known = fs::read_to_string(proc.join("filesystems")).unwrap_or_default();
     if known.lines().any(|line| line.split_whitespace().last() == Some(filesystem)) {
         return Ok(());
@@ -115,7 +119,8 @@ mod tests {
         assert_eq!(lacks(check_channel(&sys)), lacking(no_console, "build it in (CONFIG_VIRTIO_CONSOLE=y"));
         give("bus/virtio/drivers/virtio_console");
         assert_eq!(check_channel(&sys), Ok(()));
-        let disk = |filesystem| lacks(check_disk(&sys, &proc, filesystem));
+        let disk =
+            |filesystem| lacks(check_disk_driver(&sys).and_then(|()| check_filesystem(&proc, filesystem)));
         let no_disk = "the kernel has no virtio_blk, the driver of its data disk";
         assert_eq!(disk("ext4"), lacking(no_disk, "build it in (CONFIG_VIRTIO_BLK=y"));
         give("bus/virtio/drivers/virtio_blk");

@@ -2,8 +2,8 @@
 //!
 //! The host says everything at once: a [`Job`] as a file in the initramfs, and beside it the trace of a program that
 //! is to be replayed. The guest answers with
-//! [`Message`]s, one JSON object on each line, through a virtio serial port. A guest that cannot
-//! open that port says why on its console ([`last_words`]). Both ends are the same program, so the
+//! [`Message`]s, one JSON object on each line, through a virtio serial port, or that of User-Mode Linux. A guest that
+//! cannot open that port says why on its console ([`last_words`]). Both ends are the same program, so the
 //! format needs no version.
 
 use std::sync::Arc;
@@ -26,6 +26,8 @@ pub const TRACE_PATH: &str = "trace";
 pub const PORT_NAME: &str = "pagetide";
 /// The environment variable, from the kernel's command line, that makes a process a guest's init.
 pub const GUEST_VARIABLE: &str = "PAGETIDE_GUEST";
+/// Its value in a guest of User-Mode Linux.
+pub const GUEST_OF_UML: &str = "uml";
 /// How often the guest says that it is alive.
 pub const HEARTBEAT: Duration = Duration::from_secs(5);
 

@@ -1,15 +1,17 @@
-//! Starts QEMU and stays with it until there is a result, or a reason why there is none.
+//! Starts QEMU, or a kernel that is a program, and stays with it until there is a result, or a reason why there is
+//! none.
 //!
-//! The guest's console and its messages come as two files that grow; both are read every few
-//! milliseconds. A guest is given up when somebody says stop, its kernel crashes, nothing is
-//! heard from it for too long, or the whole takes too long. QEMU never outlives the watcher,
+//! The guest's console and its messages come as two files that grow, or the messages through a socket; both are read
+//! every few milliseconds. A guest is given up when somebody says stop, its kernel crashes, nothing is
+//! heard from it for too long, or the whole takes too long. It never outlives the watcher,
 //! also not one that is killed.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::fs::File;
-use std::io::{ErrorKind, Read as _};
+use std::io::{ErrorKind, Read};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -17,6 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use units::Bytes;
 use workload::Outcome;
 
@@ -24,7 +27,7 @@ use super::console::Console;
 use super::error::VmError;
 use super::protocol::{Inbox, Message, last_words_in};
 use crate::bounds::Rounded;
-use crate::process::dying_with_us;
+use crate::process::told_of_our_death;
 use crate::spec::{LinuxResult, OomKill, TELL_EVERY, Told};
 
 /// Between two looks at the files.
@@ -66,33 +69,40 @@ pub struct Failure {
     pub was_ready: bool,
 }
 
+/// How the guest's messages come.
+#[derive(Debug, Clone, Copy)]
+pub enum Channel<'a> {
+    /// In a file that the program was told to write, as it was of the console. Its own words go to the other file.
+    Files { messages: &'a Path, errors: &'a Path },
+    /// Through a socket that is its standard input, both ways. Its console is its standard output and, for what
+    /// nobody types, its standard error. It is asked to end by SIGHUP, and told of our death by SIGTERM.
+    Sockets,
+}
+
 /// Where the guest's output comes.
 #[derive(Debug, Clone, Copy)]
 pub struct Outputs<'a> {
     /// Its console.
     pub console: &'a Path,
     /// Its messages.
-    pub channel: &'a Path,
-    /// QEMU's own messages.
-    pub errors: &'a Path,
+    pub channel: Channel<'a>,
     /// Its data disks, which grow.
     pub disks: &'a [PathBuf],
 }
 
-/// Runs `program` until it delivers a result.
+/// Runs `command` until it delivers a result; it is dead then, too.
 ///
 /// # Errors
-/// See [`VmError`]; the program is dead then, too.
+/// See [`VmError`].
 pub fn watch(
-    program: &Path,
-    arguments: &[OsString],
+    command: Command,
     outputs: &Outputs<'_>,
     patience: &Patience,
     stop: &AtomicBool,
     tell: &dyn Fn(Told<'_>),
 ) -> Result<Finished, Failure> {
     let early = |error| Failure { error, was_ready: false };
-    let mut watcher = Watcher::start(program, arguments, outputs).map_err(early)?;
+    let mut watcher = Watcher::start(command, outputs).map_err(early)?;
     loop {
         let step = watcher.step(patience, stop, tell);
         match step {
@@ -112,14 +122,16 @@ pub fn watch(
 
 struct Watcher {
     child: Child,
+    /// Whether SIGHUP ends it and all others that it started.
+    ends_when_asked: bool,
     started: Instant,
     last_heard: Instant,
     boot: Option<Duration>,
     console_file: File,
     console: Console,
-    channel_file: File,
+    channel: Box<dyn Read>,
     inbox: Inbox,
-    errors: File,
+    errors: Box<dyn Read>,
     error_text: String,
     disks: Vec<PathBuf>,
     last_phase: String,
@@ -132,6 +144,14 @@ struct Watcher {
 
 impl Drop for Watcher {
     fn drop(&mut self) {
+        // What is asked to end takes along those whom it has started.
+        let until = Instant::now() + GRACE;
+        if self.ends_when_asked && matches!(self.child.try_wait(), Ok(None)) {
+            let _ = kill_process(Pid::from_child(&self.child), Signal::HUP);
+            while Instant::now() < until && matches!(self.child.try_wait(), Ok(None)) {
+                sleep(POLL);
+            }
+        }
         // Both fail only when it has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -139,30 +159,45 @@ impl Drop for Watcher {
 }
 
 impl Watcher {
-    fn start(program: &Path, arguments: &[OsString], outputs: &Outputs<'_>) -> Result<Self, VmError> {
+    fn start(mut command: Command, outputs: &Outputs<'_>) -> Result<Self, VmError> {
         let create = |path: &Path| File::create(path).map_err(|source| VmError::io("create", path, source));
         let open = |path: &Path| File::open(path).map_err(|source| VmError::io("read", path, source));
-        create(outputs.console)?;
-        create(outputs.channel)?;
-        let errors = create(outputs.errors)?;
-        let mut command = Command::new(program);
+        let console = create(outputs.console)?;
+        let (channel, errors): (Box<dyn Read>, Box<dyn Read>) = match outputs.channel {
+            Channel::Files { messages, errors } => {
+                create(messages)?;
+                command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(create(errors)?);
+                told_of_our_death(&mut command, Signal::KILL);
+                (Box::new(open(messages)?), Box::new(open(errors)?))
+            }
+            Channel::Sockets => {
+                let pair = || socket().map_err(|source| VmError::io("create", Path::new("a socket"), source));
+                let ((channel, theirs), (errors, own_words)) = (pair()?, pair()?);
+                command.stdin(theirs).stdout(console).stderr(own_words);
+                told_of_our_death(&mut command, Signal::TERM);
+                (Box::new(channel), Box::new(errors))
+            }
+        };
         // Ctrl-C goes to the terminal's group; we decide when the guest ends.
-        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).process_group(0);
-        let child = dying_with_us(&mut command).spawn().map_err(|source| match source.kind() {
-            ErrorKind::NotFound => VmError::NoQemu { program: program.display().to_string() },
-            _ => VmError::io("run", program, source),
+        let child = command.process_group(0).spawn().map_err(|source| {
+            let program = command.get_program();
+            match source.kind() {
+                ErrorKind::NotFound => VmError::NoQemu { program: program.display().to_string() },
+                _ => VmError::io("run", Path::new(program), source),
+            }
         })?;
         let now = Instant::now();
         Ok(Self {
             child,
+            ends_when_asked: matches!(outputs.channel, Channel::Sockets),
             started: now,
             last_heard: now,
             boot: None,
             console_file: open(outputs.console)?,
             console: Console::default(),
-            channel_file: open(outputs.channel)?,
+            channel,
             inbox: Inbox::default(),
-            errors: open(outputs.errors)?,
+            errors,
             error_text: String::new(),
             disks: outputs.disks.to_owned(),
             last_phase: String::new(),
@@ -283,15 +318,9 @@ impl Watcher {
 
     /// Reads what is new in all files.
     fn hear(&mut self) -> Result<Vec<Message>, VmError> {
-        let mut bytes = Vec::new();
-        let mut read = |file: &mut File, what: &str| {
-            bytes.clear();
-            file.read_to_end(&mut bytes).map_err(|source| VmError::io("read", Path::new(what), source))?;
-            Ok::<_, VmError>(bytes.clone())
-        };
-        let from_console = read(&mut self.console_file, "console of the guest")?;
-        let from_channel = read(&mut self.channel_file, "messages of the guest")?;
-        let from_program = read(&mut self.errors, "messages of QEMU")?;
+        let from_console = all_of(&mut self.console_file, "console of the guest")?;
+        let from_channel = all_of(&mut self.channel, "messages of the guest")?;
+        let from_program = all_of(&mut self.errors, "messages of the program")?;
         if !(from_console.is_empty() && from_channel.is_empty()) {
             self.last_heard = Instant::now();
         }
@@ -308,6 +337,25 @@ impl Watcher {
         }
         // A message after the result would be a bug of the guest's; the run is over all the same.
         let _ = self.hear();
+    }
+}
+
+/// A connection: our end, which never waits, and that of a program.
+fn socket() -> std::io::Result<(UnixStream, OwnedFd)> {
+    let (ours, theirs) = UnixStream::pair()?;
+    ours.set_nonblocking(true)?;
+    Ok((ours, theirs.into()))
+}
+
+/// What is new in a file or has come through a socket.
+fn all_of(from: &mut impl Read, what: &str) -> Result<Vec<u8>, VmError> {
+    let mut bytes = Vec::new();
+    match from.read_to_end(&mut bytes) {
+        Err(error) if !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::ConnectionReset) => {
+            Err(VmError::io("read", Path::new(what), error))
+        }
+        // What came before there was no more is in `bytes`.
+        _ => Ok(bytes),
     }
 }
 
@@ -330,15 +378,13 @@ mod tests {
             ["qemu", "console", "channel", "errors"].map(|name| dir.path().join(name));
         std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
         std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
-        let outputs = Outputs {
-            console: &console,
-            channel: &channel,
-            errors: &errors,
-            disks: std::slice::from_ref(&program),
-        };
-        let arguments = [console.clone().into(), channel.clone().into()];
+        let channel_files = Channel::Files { messages: &channel, errors: &errors };
+        let outputs =
+            Outputs { console: &console, channel: channel_files, disks: std::slice::from_ref(&program) };
+        let mut command = Command::new(&program);
+        command.args([&console, &channel]);
         let heard = RefCell::new(Vec::new());
-        let outcome = watch(&program, &arguments, &outputs, &patience, stop, &|told| {
+        let outcome = watch(command, &outputs, &patience, stop, &|told| {
             if let Told::Phase(text) = told {
                 heard.borrow_mut().push(text.to_owned());
             }
@@ -448,13 +494,10 @@ mod tests {
         let nowhere = Path::new("/nowhere/qemu");
         let dir = tempfile::tempdir().unwrap();
         let [console, channel, errors] = ["console", "channel", "errors"].map(|name| dir.path().join(name));
-        let outputs = Outputs {
-            console: &console,
-            channel: &channel,
-            errors: &errors,
-            disks: std::slice::from_ref(&console),
-        };
-        let failure = watch(nowhere, &[], &outputs, &PATIENT, &AtomicBool::new(false), &|_| ()).unwrap_err();
+        let channel = Channel::Files { messages: &channel, errors: &errors };
+        let outputs = Outputs { console: &console, channel, disks: std::slice::from_ref(&console) };
+        let failure =
+            watch(Command::new(nowhere), &outputs, &PATIENT, &AtomicBool::new(false), &|_| ()).unwrap_err();
         assert_eq!(failure.error.hint().as_deref(), Some("install it: `apt-get install qemu-system-x86`"));
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! Splitting keeps the lower half, so that single pages are handed out in ascending order.
 //! Merging goes up to order 10 and does not care for types, except that blocks of the highatomic
-//! reserve stay apart from order 9 on; those of the reserve before it ([`HighatomicReserve::Blocks`]) do not.
-//! A block that is likely to grow is kept for last since 2.6.35 ([`LikelyMerges`]).
+//! reserve stay apart from the order of a pageblock on; those of the reserve before it
+//! ([`HighatomicReserve::Blocks`]) do not. A block that is likely to grow is kept for last since 2.6.35
+//! ([`LikelyMerges`]).
 //!
 //! While a frame is free or on a per-CPU list its `index` field records the type of its list, as the kernel
 //! keeps it in `page->index`.
@@ -14,18 +15,17 @@
 
 use units::{Order, Pfn};
 
-use crate::alloc::pageblock::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pageblocks, block_start, head_step};
+pub use crate::alloc::pageblock::LARGEST_ORDER;
+use crate::alloc::pageblock::{BlockSize, HUGE_ORDER, Pageblocks, head_step};
 use crate::base::frame::{FrameList, FrameState, Frames, NO_OWNER};
 use crate::base::gfp::MigrateType;
 use crate::version::rules::{HighatomicReserve, LikelyMerges, Rules};
 
-/// The order of the largest block.
-pub const LARGEST_ORDER: Order = Order(10);
 /// Number of orders.
 pub const ORDERS: usize = LARGEST_ORDER.0 as usize + 1;
 
 const TYPES: usize = MigrateType::ALL.len();
-const _: () = assert!(PAGEBLOCK_ORDER.0 < LARGEST_ORDER.0 && ORDERS <= 16);
+const _: () = assert!(HUGE_ORDER.0 < LARGEST_ORDER.0 && ORDERS <= 16);
 
 /// A zone's free blocks and the types of its pageblocks.
 #[derive(Debug, Clone)]
@@ -38,7 +38,7 @@ pub struct FreeArea {
     given_back: u64,
     pub(super) blocks: Pageblocks,
     pub(super) reserved_highatomic: u64,
-    /// A reserve existed at some time: order-9 buddies may have been left unmerged.
+    /// A reserve existed at some time: buddies of a pageblock may have been left unmerged.
     pub(super) had_highatomic: bool,
     /// Whom the blocks of type [`MigrateType::HighAtomic`] are for.
     pub(super) reserve: HighatomicReserve,
@@ -64,14 +64,14 @@ pub(super) enum End {
 }
 
 impl FreeArea {
-    /// No free block yet; `spanned` frames from `start`.
-    pub(super) fn new(start: Pfn, spanned: u32, rules: &Rules) -> Self {
+    /// No free block yet; `spanned` frames from `start`, in pageblocks of `size`.
+    pub(super) fn new(start: Pfn, spanned: u32, size: BlockSize, rules: &Rules) -> Self {
         Self {
             lists: [[FrameList::EMPTY; ORDERS]; TYPES],
             filled: [0; TYPES],
             free: 0,
             given_back: 0,
-            blocks: Pageblocks::new(start, spanned),
+            blocks: Pageblocks::new(start, spanned, size),
             reserved_highatomic: 0,
             had_highatomic: false,
             reserve: rules.highatomic,
@@ -103,7 +103,9 @@ impl FreeArea {
 
     /// Free pages in whole free pageblocks: `nr_free_pages_blocks`.
     pub fn pages_in_whole_blocks(&self) -> u64 {
-        (PAGEBLOCK_ORDER.0..=LARGEST_ORDER.0).map(|order| self.blocks_free(Order(order)) << order).sum()
+        (self.blocks.size().order().0..=LARGEST_ORDER.0)
+            .map(|order| self.blocks_free(Order(order)) << order)
+            .sum()
     }
 
     /// Free pages on the lists of one type: a row of `/proc/pagetypeinfo`, summed up.
@@ -223,7 +225,7 @@ impl FreeArea {
                 break;
             }
             self.take(frames, buddy);
-            if retype && order >= PAGEBLOCK_ORDER {
+            if retype && order >= self.blocks.size().order() {
                 self.blocks.set_covered(buddy, order, migrate_type);
             }
             frames.set_state(Pfn(pfn.0 | order.pages()), FrameState::Tail);
@@ -240,7 +242,7 @@ impl FreeArea {
     /// them belongs to the highatomic reserve.
     fn may_merge(&self, pfn: Pfn, buddy: Pfn, order: Order) -> bool {
         let is_reserve = |pfn| self.blocks.migrate_type(pfn) == MigrateType::HighAtomic;
-        order < PAGEBLOCK_ORDER
+        order < self.blocks.size().order()
             || self.reserve == HighatomicReserve::Blocks
             || is_reserve(pfn) == is_reserve(buddy)
     }
@@ -253,7 +255,7 @@ impl FreeArea {
         start: Pfn,
         migrate_type: MigrateType,
     ) -> u32 {
-        let end = start.0 + PAGEBLOCK_PAGES;
+        let end = start.0 + self.blocks.size().pages();
         let mut moved = 0;
         let mut at = start;
         while at.0 < end {
@@ -276,7 +278,7 @@ impl FreeArea {
 
     /// Sets the type of the pageblock of `pfn` and moves its free pages along.
     pub(super) fn retype_pageblock(&mut self, frames: &mut Frames, pfn: Pfn, migrate_type: MigrateType) {
-        let start = block_start(pfn);
+        let start = self.blocks.size().start(pfn);
         self.blocks.set(start, migrate_type);
         let _ = self.move_pageblock(frames, start, migrate_type);
     }

@@ -7,7 +7,7 @@ use units::{CpuId, Order, Pfn};
 
 use crate::alloc::buddy::{LARGEST_ORDER, ORDERS, is_free, recorded_type};
 use crate::alloc::page_alloc::PageAllocator;
-use crate::alloc::pageblock::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, heads};
+use crate::alloc::pageblock::heads;
 use crate::alloc::pcp::Pcp;
 use crate::alloc::zone::Zone;
 use crate::base::event::Trace;
@@ -86,7 +86,8 @@ impl<T: Trace> PageAllocator<T> {
     }
 
     fn check_merged(&self, zone: &Zone, pfn: Pfn, order: Order) -> Result<(), Violation> {
-        if order == LARGEST_ORDER || (order == PAGEBLOCK_ORDER && zone.free_area.had_highatomic) {
+        let block = zone.free_area.blocks.size().order();
+        if order == LARGEST_ORDER || (order == block && zone.free_area.had_highatomic) {
             return Ok(());
         }
         let buddy = Pfn(pfn.0 ^ order.pages());
@@ -110,7 +111,7 @@ impl<T: Trace> PageAllocator<T> {
         if rules.fallback != FallbackPolicy::ClaimThenSteal || rules.highatomic == HighatomicReserve::Blocks {
             return Ok(());
         }
-        for at in (pfn.0..pfn.0 + order.pages()).step_by(PAGEBLOCK_PAGES as usize) {
+        for at in (pfn.0..pfn.0 + order.pages()).step_by(zone.free_area.blocks.size().pages() as usize) {
             let block = zone.free_area.pageblocks().migrate_type(Pfn(at));
             ensure!(block == listed, "{pfn:?} is on the list of {listed:?} but its pageblock is {block:?}");
         }
@@ -194,8 +195,9 @@ impl<T: Trace> PageAllocator<T> {
     fn check_pageblocks(&self, id: ZoneId, zone: &Zone) -> Result<(), Violation> {
         let totals = zone.free_area.pageblocks().totals();
         let counted: u32 = totals.iter().sum();
+        let block = zone.free_area.blocks.size().pages();
         ensure!(
-            counted * PAGEBLOCK_PAGES == zone.spanned,
+            counted * block == zone.spanned,
             "zone {} has {counted} typed pageblocks for {} frames",
             id.0,
             zone.spanned
@@ -204,7 +206,7 @@ impl<T: Trace> PageAllocator<T> {
         let reserved = zone.free_area.reserved_highatomic();
         let counts = self.version.rules.highatomic != HighatomicReserve::Blocks;
         ensure!(
-            u64::from(if counts { blocks } else { 0 }) * u64::from(PAGEBLOCK_PAGES) == reserved,
+            u64::from(if counts { blocks } else { 0 }) * u64::from(block) == reserved,
             "zone {} has {blocks} highatomic blocks, its counter says {reserved} pages",
             id.0
         );

@@ -23,7 +23,7 @@ use units::{Order, Pfn};
 
 use crate::alloc::buddy::LARGEST_ORDER;
 use crate::alloc::flags::AllocFlags;
-use crate::alloc::pageblock::{Census, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, block_start};
+use crate::alloc::pageblock::{BlockSize, Census};
 use crate::alloc::zone::Zone;
 use crate::base::event::{Detail, Trace, TraceEvent};
 use crate::base::frame::Frames;
@@ -35,8 +35,8 @@ use crate::version::rules::{BoostedZones, FallbackPolicy, HighatomicReserve, Rul
 pub(super) const FALLBACKS: [[MigrateType; 2]; MigrateType::PCP_TYPES] =
     [[Reclaimable, Movable], [Reclaimable, Unmovable], [Unmovable, Movable]];
 
-/// Since 5.7 zones with fewer pages are never boosted: one boost would be a quarter of them.
-const BOOST_MIN_MANAGED: u64 = 4 * PAGEBLOCK_PAGES as u64;
+/// Since 5.7 zones with fewer pageblocks are never boosted: one boost would be a quarter of them.
+const BOOST_MIN_BLOCKS: u64 = 4;
 
 /// How far the last block taken under the same zone lock had to go (6.12). The pages that follow
 /// start there instead of searching in vain again.
@@ -72,17 +72,17 @@ enum Fallback {
     TooSmall,
 }
 
-/// Whether a request for `want` may claim the pageblock of a free block of `order`. Kernel types
+/// Whether a request for `want` may claim the pageblock, of `size`, of a free block of `order`. Kernel types
 /// always may: they cannot be moved out of the wrong block again.
-const fn may_claim(order: Order, want: MigrateType) -> bool {
-    order.0 >= PAGEBLOCK_ORDER.0 / 2 || matches!(want, Unmovable | Reclaimable)
+const fn may_claim(size: BlockSize, order: Order, want: MigrateType) -> bool {
+    order.0 >= size.order().0 / 2 || matches!(want, Unmovable | Reclaimable)
 }
 
 /// Whether a free block of `order` serves a request for `want` without mixing types for good: it is
 /// of the wanted type, or its pageblock may be claimed. What compaction works for.
 pub(crate) fn can_serve(area: &crate::alloc::buddy::FreeArea, order: Order, want: MigrateType) -> bool {
     let of_others = || FALLBACKS[want as usize].into_iter().any(|migrate_type| area.has(migrate_type, order));
-    area.has(want, order) || (may_claim(order, want) && of_others())
+    area.has(want, order) || (may_claim(area.blocks.size(), order, want) && of_others())
 }
 
 /// The orders from `from` down to `to`.
@@ -96,6 +96,11 @@ fn upwards(from: Order) -> impl Iterator<Item = Order> {
 }
 
 impl<T: Trace> LockedZone<'_, T> {
+    #[inline]
+    const fn block(&self) -> BlockSize {
+        self.zone.free_area.blocks.size()
+    }
+
     /// Takes a block of `order` for a request of type `want`; on return it is in use.
     #[inline]
     pub fn take_block(
@@ -152,8 +157,8 @@ impl<T: Trace> LockedZone<'_, T> {
     }
 
     /// With NOFRAGMENT only whole pageblocks change hands.
-    fn smallest_fallback(order: Order, flags: AllocFlags) -> Order {
-        if flags.has_any(AllocFlags::NOFRAGMENT) { order.max(PAGEBLOCK_ORDER) } else { order }
+    fn smallest_fallback(&self, order: Order, flags: AllocFlags) -> Order {
+        if flags.has_any(AllocFlags::NOFRAGMENT) { order.max(self.block().order()) } else { order }
     }
 
     // ---- largest first ----
@@ -162,13 +167,13 @@ impl<T: Trace> LockedZone<'_, T> {
     /// the block is large or the request reclaimable, and the pageblock, too, if it is half free. The rest of
     /// a block that is taken alone stays what it was.
     fn take_largest(&mut self, order: Order, want: MigrateType, flags: AllocFlags) -> Option<Pfn> {
-        let smallest = Self::smallest_fallback(order, flags);
+        let smallest = self.smallest_fallback(order, flags);
         let mut largest = downwards(LARGEST_ORDER, smallest);
         let (pfn, migrate_type) = largest.find_map(|at| self.fallback_block(at, want))?;
         let from = self.frames.order(pfn);
         let mut rest = migrate_type;
         if !self.is_atomic_reserve(pfn) {
-            if from >= PAGEBLOCK_ORDER {
+            if from >= self.block().order() {
                 self.zone.free_area.blocks.set_covered(pfn, from, want);
                 rest = want;
             } else {
@@ -176,7 +181,7 @@ impl<T: Trace> LockedZone<'_, T> {
                 if self.stalls(from, flags) {
                     return None;
                 }
-                if from.0 >= PAGEBLOCK_ORDER.0 / 2 || want == Reclaimable {
+                if from.0 >= self.block().order().0 / 2 || want == Reclaimable {
                     self.take_free_pages_along(pfn, want);
                     rest = want;
                 }
@@ -189,8 +194,8 @@ impl<T: Trace> LockedZone<'_, T> {
 
     fn take_free_pages_along(&mut self, pfn: Pfn, want: MigrateType) {
         self.blocks_walked += 1;
-        let start = block_start(pfn);
-        if self.zone.free_area.move_pageblock(self.frames, start, want) >= PAGEBLOCK_PAGES / 2 {
+        let start = self.block().start(pfn);
+        if self.zone.free_area.move_pageblock(self.frames, start, want) >= self.block().pages() / 2 {
             self.zone.free_area.blocks.set(start, want);
         }
     }
@@ -227,11 +232,11 @@ impl<T: Trace> LockedZone<'_, T> {
         want: MigrateType,
         flags: AllocFlags,
     ) -> Option<(Pfn, MigrateType)> {
-        let smallest = Self::smallest_fallback(order, flags);
+        let smallest = self.smallest_fallback(order, flags);
         let largest =
             downwards(LARGEST_ORDER, smallest).find_map(|at| Some((at, self.fallback_block(at, want)?)));
         let (at, block) = largest?;
-        if !may_claim(at, want) && want == Movable && at > order {
+        if !may_claim(self.block(), at, want) && want == Movable && at > order {
             return upwards(order).find_map(|at| self.fallback_block(at, want));
         }
         Some(block)
@@ -242,14 +247,14 @@ impl<T: Trace> LockedZone<'_, T> {
     fn classic_steal(&mut self, pfn: Pfn, from: Order, want: MigrateType, flags: AllocFlags) -> bool {
         let old = self.zone.free_area.blocks.migrate_type(pfn);
         if old != HighAtomic {
-            if from >= PAGEBLOCK_ORDER {
+            if from >= self.block().order() {
                 self.zone.free_area.blocks.set_covered(pfn, from, want);
             } else {
                 self.boost(flags);
                 if self.stalls(from, flags) {
                     return false;
                 }
-                if may_claim(from, want) {
+                if may_claim(self.block(), from, want) {
                     self.classic_take_pageblock(pfn, old, want);
                     return true;
                 }
@@ -262,10 +267,10 @@ impl<T: Trace> LockedZone<'_, T> {
     /// Moves all free pages of a pageblock to the lists of `want`; the block changes its type too
     /// if half of it is then free or alike.
     fn classic_take_pageblock(&mut self, pfn: Pfn, old: MigrateType, want: MigrateType) {
-        let start = block_start(pfn);
+        let start = self.block().start(pfn);
         let census = self.census(start);
         let _ = self.zone.free_area.move_pageblock(self.frames, start, want);
-        if census.free + census.alike(old, want) >= PAGEBLOCK_PAGES / 2 {
+        if census.is_half(self.block(), old, want) {
             self.zone.free_area.blocks.set(start, want);
         }
     }
@@ -295,7 +300,7 @@ impl<T: Trace> LockedZone<'_, T> {
 
     /// Claims a pageblock for `want`, largest free block first, and takes from it.
     fn claim(&mut self, order: Order, want: MigrateType, flags: AllocFlags) -> Option<Pfn> {
-        for at in downwards(LARGEST_ORDER, Self::smallest_fallback(order, flags)) {
+        for at in downwards(LARGEST_ORDER, self.smallest_fallback(order, flags)) {
             match self.claimable(at, want) {
                 Fallback::TooSmall => return None,
                 Fallback::Empty => {}
@@ -312,7 +317,7 @@ impl<T: Trace> LockedZone<'_, T> {
     }
 
     fn claimable(&self, order: Order, want: MigrateType) -> Fallback {
-        if !may_claim(order, want) {
+        if !may_claim(self.block(), order, want) {
             return Fallback::TooSmall;
         }
         match self.fallback_block(order, want) {
@@ -331,14 +336,14 @@ impl<T: Trace> LockedZone<'_, T> {
         want: MigrateType,
         flags: AllocFlags,
     ) -> bool {
-        if from >= PAGEBLOCK_ORDER {
+        if from >= self.block().order() {
             self.zone.free_area.blocks.set_covered(pfn, from, want);
             self.zone.free_area.move_block(self.frames, pfn, want);
             return true;
         }
         self.boost(flags);
-        let census = self.census(block_start(pfn));
-        let claimed = census.free + census.alike(migrate_type, want) >= PAGEBLOCK_PAGES / 2;
+        let census = self.census(self.block().start(pfn));
+        let claimed = census.is_half(self.block(), migrate_type, want);
         if claimed {
             self.zone.free_area.retype_pageblock(self.frames, pfn, want);
         }
@@ -361,12 +366,12 @@ impl<T: Trace> LockedZone<'_, T> {
 
     fn census(&mut self, start: Pfn) -> Census {
         self.blocks_walked += 1;
-        Census::take(self.frames, start)
+        Census::take(self.frames, start, self.block())
     }
 
     /// Raises the zone's watermarks because types are about to mix (MECHANISMS 2.8).
     fn boost(&mut self, flags: AllocFlags) {
-        let on = self.raise_boost(u64::from(PAGEBLOCK_PAGES));
+        let on = self.raise_boost(1);
         let wakes = match self.rules.watermark_boost {
             WatermarkBoost::Off => false,
             WatermarkBoost::V2 => true,
@@ -377,12 +382,13 @@ impl<T: Trace> LockedZone<'_, T> {
         }
     }
 
-    /// Raises the zone's boost by `pages`; whether it has one to raise.
-    fn raise_boost(&mut self, pages: u64) -> bool {
+    /// Raises the zone's boost by `blocks`; whether it has one to raise.
+    fn raise_boost(&mut self, blocks: u64) -> bool {
+        let block = u64::from(self.block().pages());
         let spared = self.rules.boosted_zones == BoostedZones::FourPageblocks
-            && self.zone.managed.0 < BOOST_MIN_MANAGED;
-        let is_raised =
-            !spared && self.zone.watermarks.raise_boost(self.rules.watermark_boost, self.boost_factor, pages);
+            && self.zone.managed.0 < BOOST_MIN_BLOCKS * block;
+        let is_raised = !spared
+            && self.zone.watermarks.raise_boost(self.rules.watermark_boost, self.boost_factor, block, blocks);
         if is_raised && self.trace.listens(Detail::Reclaim) {
             let (nid, zone) = (self.zone.node, self.zone.kind);
             let boost = self.zone.watermarks.boost().0;
@@ -394,7 +400,7 @@ impl<T: Trace> LockedZone<'_, T> {
     /// A task stalls on this zone: raises the boost seven times as fast (MECHANISMS 2.9 d).
     pub fn boost_for_stall(&mut self) {
         /// One pageblock, and one for each pair of types, as for `min_free_kbytes` of huge pages.
-        const FAST: u64 = (1 + (2 * MigrateType::PCP_TYPES as u64)) * PAGEBLOCK_PAGES as u64;
+        const FAST: u64 = 1 + (2 * MigrateType::PCP_TYPES as u64);
         let _ = self.raise_boost(FAST);
     }
 
@@ -407,7 +413,7 @@ impl<T: Trace> LockedZone<'_, T> {
         migrate_type: MigrateType,
     ) {
         self.events.add(VmEvent::ExtfragEvents, 1);
-        if from < PAGEBLOCK_ORDER {
+        if from < self.block().order() {
             self.events.add(VmEvent::ExtfragFragmenting, 1);
         }
         if self.trace.listens(Detail::Reclaim) {

@@ -26,12 +26,12 @@ use crate::alloc::buddy::{End, FreeArea, recorded_type};
 use crate::alloc::fallback::Mode;
 use crate::alloc::flags::AllocFlags;
 use crate::alloc::page_alloc::PageAllocator;
-use crate::alloc::pageblock::{PAGEBLOCK_PAGES, heads};
+use crate::alloc::pageblock::{BlockSize, HUGE_PAGES as PAGEBLOCK_PAGES, heads};
 use crate::alloc::zone::Zone;
 use crate::base::event::{KeepTrace, TraceEvent};
 use crate::base::frame::{FrameState, Frames};
 use crate::base::gfp::{Gfp, MigrateType};
-use crate::base::layout::{MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
+use crate::base::layout::{HugeSupport, MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
 use crate::base::sysctl::Sysctls;
 use crate::base::vmstat::VmEvent;
 use crate::version::presets::Version;
@@ -66,7 +66,7 @@ fn machine_of_nodes(kernel: &str, nodes: &[&[(ZoneKind, [&str; 4])]]) -> Memory 
     let zones = nodes.concat();
     let cpus = u16::try_from(nodes.len()).unwrap();
     let nodes = nodes.iter().map(|zones| NodeLayout { zones: zones.iter().map(layout).collect() }).collect();
-    let layout = MemoryLayout { nodes, cpus, huge_pages: false };
+    let layout = MemoryLayout { nodes, cpus, huge_pages: HugeSupport::Off };
     let kernel = Version::parse(kernel).unwrap();
     let mut memory = PageAllocator::boot(&layout, kernel, Sysctls::default(), KeepTrace::default()).unwrap();
     let rules = memory.version.rules;
@@ -82,7 +82,7 @@ fn build(zone: &mut Zone, frames: &mut Frames, rules: &Rules, drawing: [&str; 4]
         frames.set_state(pfn, FrameState::InUse);
         frames.set_order(pfn, Order(0));
     }
-    zone.free_area = FreeArea::new(zone.start, zone.spanned, rules);
+    zone.free_area = FreeArea::new(zone.start, zone.spanned, BlockSize::HUGE, rules);
     let mut at = zone.start;
     for line in drawing {
         let (migrate_type, cells) = line.split_once(' ').expect("type, space, cells");

@@ -14,14 +14,12 @@
 use units::{Order, Pfn};
 
 use crate::alloc::buddy::LARGEST_ORDER;
-use crate::alloc::pageblock::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, block_start};
 use crate::alloc::watermark::Mark;
 use crate::alloc::zone::Zone;
 use crate::base::frame::{FrameState, Frames};
 use crate::base::gfp::MigrateType;
 use crate::version::rules::HighatomicReserve;
 
-const BLOCK: u64 = PAGEBLOCK_PAGES as u64;
 /// Pageblocks that are set aside at most whenever marks are set.
 const BLOCKS_MAX: u64 = 2;
 
@@ -29,13 +27,14 @@ impl Zone {
     /// Pages that the reserve of this zone may hold: about 1 % of it. `spare_small`: none in zones
     /// of which that is less than a pageblock.
     fn highatomic_limit(&self, spare_small: bool) -> u64 {
+        let block = u64::from(self.free_area.blocks.size().pages());
         let share = self.managed.0 / 100;
         if !spare_small {
-            share + BLOCK
-        } else if share < BLOCK {
+            share + block
+        } else if share < block {
             0
         } else {
-            share.next_multiple_of(BLOCK)
+            share.next_multiple_of(block)
         }
     }
 
@@ -55,12 +54,12 @@ impl Zone {
             return;
         }
         area.had_highatomic = true;
-        if order >= PAGEBLOCK_ORDER {
+        if order >= area.blocks.size().order() {
             area.blocks.set_covered(pfn, order, MigrateType::HighAtomic);
             area.reserved_highatomic += u64::from(order.pages());
         } else {
             area.retype_pageblock(frames, pfn, MigrateType::HighAtomic);
-            area.reserved_highatomic += BLOCK;
+            area.reserved_highatomic += u64::from(area.blocks.size().pages());
         }
     }
 
@@ -68,9 +67,10 @@ impl Zone {
     /// gives back what was set aside beyond that. A pageblock that boot took a part of is passed over: it
     /// will never be whole.
     pub(super) fn set_blocks_aside(&mut self, frames: &mut Frames) {
-        let mut left = self.watermarks.base(Mark::Min).div_ceil(BLOCK).min(BLOCKS_MAX);
+        let size = self.free_area.blocks.size();
+        let mut left = self.watermarks.base(Mark::Min).div_ceil(size.pages().into()).min(BLOCKS_MAX);
         let end = self.start.0 + self.spanned;
-        for block in (self.start.0..end).step_by(PAGEBLOCK_PAGES as usize).map(Pfn) {
+        for block in (self.start.0..end).step_by(size.pages() as usize).map(Pfn) {
             let wanted = match self.free_area.blocks.migrate_type(block) {
                 _ if frames.state(block) == FrameState::Reserved => continue,
                 MigrateType::Movable if left > 0 => MigrateType::HighAtomic,
@@ -98,19 +98,20 @@ impl Zone {
         if area.reserve == HighatomicReserve::Blocks {
             return false;
         }
-        if !force && area.reserved_highatomic() <= BLOCK {
+        let size = area.blocks.size();
+        if !force && area.reserved_highatomic() <= u64::from(size.pages()) {
             return false;
         }
         let free =
             (0..=LARGEST_ORDER.0).find_map(|order| area.list(MigrateType::HighAtomic, Order(order)).first());
         let Some(pfn) = free else { return false };
-        let order = frames.order(pfn).max(PAGEBLOCK_ORDER);
+        let order = frames.order(pfn).max(size.order());
         // A page freed before its block was given back can still be on the reserve's list.
         if area.blocks.migrate_type(pfn) == MigrateType::HighAtomic {
             area.reserved_highatomic -= u64::from(order.pages());
         }
-        area.blocks.set_covered(block_start(pfn), order, want);
-        let _ = area.move_pageblock(frames, block_start(pfn), want);
+        area.blocks.set_covered(size.start(pfn), order, want);
+        let _ = area.move_pageblock(frames, size.start(pfn), want);
         true
     }
 }
@@ -121,16 +122,19 @@ mod tests {
 
     use super::*;
     use crate::alloc::buddy::{End, FreeArea};
+    use crate::alloc::pageblock::{BlockSize, HUGE_ORDER as PAGEBLOCK_ORDER, HUGE_PAGES as PAGEBLOCK_PAGES};
     use crate::alloc::watermark::Watermarks;
-    use crate::base::layout::ZoneKind;
+    use crate::base::layout::{HugeSupport, ZoneKind};
     use crate::version::presets::Version;
+
+    const BLOCK: u64 = PAGEBLOCK_PAGES as u64;
 
     /// A zone of so many pageblocks, each of them free, that counts as one of `managed` pages.
     fn zone(pageblocks: u32, managed: u64) -> (Zone, Frames) {
         let pages = pageblocks * PAGEBLOCK_PAGES;
         let mut frames = Frames::new(pages as usize);
         let rules = Version::parse("linux-6.1").unwrap().rules;
-        let mut free_area = FreeArea::new(Pfn(0), pages, &rules);
+        let mut free_area = FreeArea::new(Pfn(0), pages, BlockSize::with(HugeSupport::Off), &rules);
         for block in 0..pageblocks {
             let pfn = Pfn(block * PAGEBLOCK_PAGES);
             free_area.push(&mut frames, pfn, PAGEBLOCK_ORDER, MigrateType::Movable, End::Head);

@@ -6,7 +6,6 @@ use units::{Order, Pfn};
 
 use crate::alloc::flags::AllocFlags;
 use crate::alloc::page_alloc::PageAllocator;
-use crate::alloc::pageblock::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, block_start};
 use crate::alloc::watermark::Mark;
 use crate::base::event::Trace;
 use crate::base::frame::{FrameState, NO_OWNER};
@@ -29,16 +28,17 @@ impl<T: Trace> PageAllocator<T> {
         zone.free_area.take(frames, pfn);
         frames.set_state(pfn, FrameState::InUse);
         frames.set_owner(pfn, NO_OWNER, 0);
-        if order.0 + 1 >= PAGEBLOCK_ORDER.0 {
+        let size = zone.free_area.blocks.size();
+        if order.0 + 1 >= size.order().0 {
             let by_block = self.version.rules.fallback == FallbackPolicy::ClaimThenSteal;
-            for block in (pfn.0..pfn.0 + order.pages()).step_by(PAGEBLOCK_PAGES as usize) {
-                let block = block_start(Pfn(block));
+            for block in (pfn.0..pfn.0 + order.pages()).step_by(size.pages() as usize) {
+                let block = size.start(Pfn(block));
                 let migrate_type = zone.free_area.blocks.migrate_type(block);
                 if matches!(migrate_type, MigrateType::HighAtomic | MigrateType::Movable) {
                     continue;
                 }
                 zone.free_area.blocks.set(block, MigrateType::Movable);
-                if by_block && order < PAGEBLOCK_ORDER {
+                if by_block && order < size.order() {
                     zone.free_area.retype_pageblock(frames, block, MigrateType::Movable);
                 }
             }

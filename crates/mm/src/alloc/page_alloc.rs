@@ -15,6 +15,7 @@ use units::{CpuId, NodeId, Order, Pages, Pfn};
 use crate::alloc::buddy::{End, LARGEST_ORDER};
 use crate::alloc::fallback::{FALLBACKS, LockedZone, Mode};
 use crate::alloc::flags::{AllocFlags, ZoneSet, gfp_zone};
+use crate::alloc::pageblock::BlockSize;
 use crate::alloc::pcp::Pcp;
 use crate::alloc::watermark::Mark;
 use crate::alloc::zone::{Node, Zone};
@@ -170,6 +171,11 @@ impl<T: Trace> PageAllocator<T> {
     #[inline]
     pub fn zonelist(&self, cpu: CpuId, gfp: Gfp) -> &[ZoneId] {
         &self.nodes[self.node_of(cpu).index()].zonelists[gfp_zone(gfp) as usize]
+    }
+
+    /// How large the pageblocks of this machine are.
+    pub fn block_size(&self) -> BlockSize {
+        self.zones[0].free_area.pageblocks().size()
     }
 
     /// Whether pageblocks are to be kept whole (`vm.defrag_mode`).

@@ -1,5 +1,5 @@
-//! Pageblocks: 2 MiB pieces of a zone, each with the mobility type that its pages should have
-//! (MECHANISMS 2.1).
+//! Pageblocks: pieces of a zone, as large as a huge page where the machine has such, each with the mobility type
+//! that its pages should have (MECHANISMS 2.1).
 //!
 //! Models the type bitmap and the census of one block. The skip bit of compaction is kept by
 //! [`crate::compact::run`].
@@ -13,30 +13,76 @@ use units::{Order, Pfn};
 
 use crate::base::frame::{FrameState, Frames};
 use crate::base::gfp::MigrateType;
+use crate::base::layout::HugeSupport;
 
-/// log2 of the pages of a pageblock, and the order of a huge page.
-pub const PAGEBLOCK_ORDER: Order = Order(9);
-/// Pages of a pageblock.
-pub const PAGEBLOCK_PAGES: u32 = PAGEBLOCK_ORDER.pages();
+/// The order of the largest block of the buddy lists.
+pub const LARGEST_ORDER: Order = Order(10);
+/// The order of a huge page.
+pub const HUGE_ORDER: Order = Order(9);
+/// Pages of a huge page.
+pub const HUGE_PAGES: u32 = HUGE_ORDER.pages();
+
+/// How large the pageblocks of a machine are (`pageblock_order`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockSize(Order);
+
+impl BlockSize {
+    /// With huge pages, on or off, a pageblock is one of them; without, the largest block of the buddy lists.
+    pub const fn with(huge_pages: HugeSupport) -> Self {
+        match huge_pages {
+            HugeSupport::Absent => Self(LARGEST_ORDER),
+            HugeSupport::Off | HugeSupport::On => Self(HUGE_ORDER),
+        }
+    }
+
+    /// As most tests have them.
+    #[cfg(test)]
+    pub(crate) const HUGE: Self = Self(HUGE_ORDER);
+
+    /// log2 of its pages.
+    #[inline]
+    pub const fn order(self) -> Order {
+        self.0
+    }
+
+    /// Its pages.
+    #[inline]
+    pub const fn pages(self) -> u32 {
+        self.0.pages()
+    }
+
+    /// First frame of the pageblock that holds `pfn`.
+    #[inline]
+    pub const fn start(self, pfn: Pfn) -> Pfn {
+        Pfn(pfn.0 & !(self.pages() - 1))
+    }
+}
 
 /// The types of a zone's pageblocks.
 #[derive(Debug, Clone)]
 pub struct Pageblocks {
     first: u32,
+    size: BlockSize,
     types: Vec<MigrateType>,
 }
 
 impl Pageblocks {
     /// `spanned` frames from `first`, all blocks movable as at boot.
-    pub(super) fn new(first: Pfn, spanned: u32) -> Self {
-        assert!(first.0.is_multiple_of(PAGEBLOCK_PAGES), "zones start at a pageblock");
-        let count = spanned.div_ceil(PAGEBLOCK_PAGES) as usize;
-        Self { first: first.0, types: vec![MigrateType::Movable; count] }
+    pub(super) fn new(first: Pfn, spanned: u32, size: BlockSize) -> Self {
+        assert!(first.0.is_multiple_of(size.pages()), "zones start at a pageblock");
+        let count = spanned.div_ceil(size.pages()) as usize;
+        Self { first: first.0, size, types: vec![MigrateType::Movable; count] }
     }
 
     #[inline]
     fn index(&self, pfn: Pfn) -> usize {
-        ((pfn.0 - self.first) >> PAGEBLOCK_ORDER.0) as usize
+        ((pfn.0 - self.first) >> self.size.order().0) as usize
+    }
+
+    /// How large they are.
+    #[inline]
+    pub const fn size(&self) -> BlockSize {
+        self.size
     }
 
     /// The type of the block that holds `pfn`.
@@ -52,16 +98,16 @@ impl Pageblocks {
         self.types[index] = migrate_type;
     }
 
-    /// Retypes every pageblock that the block of `order` >= 9 at `pfn` covers.
+    /// Retypes every pageblock that the block of `order`, no smaller than one, at `pfn` covers.
     pub(super) fn set_covered(&mut self, pfn: Pfn, order: Order, migrate_type: MigrateType) {
         let first = self.index(pfn);
-        let count = (order.pages() / PAGEBLOCK_PAGES) as usize;
+        let count = (order.pages() / self.size.pages()) as usize;
         self.types[first..first + count].fill(migrate_type);
     }
 
     /// First frame of each block with its type, ascending.
     pub fn iter(&self) -> impl Iterator<Item = (Pfn, MigrateType)> + '_ {
-        (self.first..).step_by(PAGEBLOCK_PAGES as usize).map(Pfn).zip(self.types.iter().copied())
+        (self.first..).step_by(self.size.pages() as usize).map(Pfn).zip(self.types.iter().copied())
     }
 
     /// How many blocks have each type (index [`MigrateType`]).
@@ -74,12 +120,6 @@ impl Pageblocks {
     }
 }
 
-/// First frame of the pageblock that holds `pfn`.
-#[inline]
-pub const fn block_start(pfn: Pfn) -> Pfn {
-    Pfn(pfn.0 & !(PAGEBLOCK_PAGES - 1))
-}
-
 /// What the pages of one pageblock are used for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Census {
@@ -90,10 +130,10 @@ pub struct Census {
 }
 
 impl Census {
-    /// Counts the pages of the block at `start`, by heads.
-    pub(super) fn take(frames: &Frames, start: Pfn) -> Self {
+    /// Counts the pages of the block of `size` at `start`, by heads.
+    pub(super) fn take(frames: &Frames, start: Pfn, size: BlockSize) -> Self {
         let mut census = Self::default();
-        for (pfn, state) in heads(frames, start, PAGEBLOCK_PAGES) {
+        for (pfn, state) in heads(frames, start, size.pages()) {
             match state {
                 FrameState::Free => census.free += frames.pages(pfn),
                 FrameState::Lru | FrameState::Batch | FrameState::Isolated => {
@@ -105,14 +145,19 @@ impl Census {
         census
     }
 
+    /// Whether half of a block of `size` that was `old` is free or goes well with type `want`.
+    pub(super) fn is_half(self, size: BlockSize, old: MigrateType, want: MigrateType) -> bool {
+        self.free + self.alike(size, old, want) >= size.pages() / 2
+    }
+
     /// Pages that go well with type `want` in a block that was `old`: all movable pages for a
     /// movable request; everything else in a movable block for a kernel request; else none, as
     /// unmovable and reclaimable pages cannot be told apart.
-    pub(super) fn alike(self, old: MigrateType, want: MigrateType) -> u32 {
+    fn alike(self, size: BlockSize, old: MigrateType, want: MigrateType) -> u32 {
         if want == MigrateType::Movable {
             self.movable
         } else if old == MigrateType::Movable {
-            PAGEBLOCK_PAGES - (self.free + self.movable).min(PAGEBLOCK_PAGES)
+            size.pages() - (self.free + self.movable).min(size.pages())
         } else {
             0
         }

@@ -21,7 +21,7 @@
 use units::{Order, Pfn};
 
 use crate::alloc::buddy::{End, FreeArea, record_type, recorded_type};
-use crate::alloc::pageblock::PAGEBLOCK_ORDER;
+use crate::alloc::pageblock::HUGE_ORDER;
 use crate::alloc::watermark::{Mark, Watermarks};
 use crate::base::frame::{FrameList, FrameState, Frames};
 use crate::base::gfp::MigrateType;
@@ -45,7 +45,7 @@ impl PcpGeneration {
     pub const fn holds(self, order: Order) -> bool {
         match self {
             Self::Classic => order.0 == 0,
-            Self::HighOrder | Self::AutoSize => order.0 <= COSTLY_ORDER.0 || order.0 == PAGEBLOCK_ORDER.0,
+            Self::HighOrder | Self::AutoSize => order.0 <= COSTLY_ORDER.0 || order.0 == HUGE_ORDER.0,
         }
     }
 }
@@ -499,7 +499,7 @@ fn is_single(rules: &Rules) -> bool {
 #[inline]
 fn order_of(index: usize) -> Order {
     if index >= HUGE_MOVABLE {
-        PAGEBLOCK_ORDER
+        HUGE_ORDER
     } else {
         Order(u8::try_from(index / MigrateType::PCP_TYPES).expect("an order up to 3"))
     }

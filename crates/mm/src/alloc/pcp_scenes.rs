@@ -11,7 +11,7 @@ use std_alloc::vec::Vec;
 use units::{Order, Pfn};
 
 use crate::alloc::buddy::{End, FreeArea, recorded_type};
-use crate::alloc::pageblock::PAGEBLOCK_ORDER;
+use crate::alloc::pageblock::{BlockSize, HUGE_ORDER as PAGEBLOCK_ORDER};
 use crate::alloc::pcp::{Pcp, PcpSizes, sizing_mark};
 use crate::alloc::watermark::Watermarks;
 use crate::base::frame::{FrameState, Frames};
@@ -47,7 +47,7 @@ impl Cpu {
             pcp: Pcp::new(PcpSizes { batch, high_min: high, high_max }),
             marks: Watermarks::default(),
             frames,
-            area: FreeArea::new(Pfn(0), ZONE_PAGES, &rules),
+            area: FreeArea::new(Pfn(0), ZONE_PAGES, BlockSize::HUGE, &rules),
             next: 0,
             kind: Movable,
         }

@@ -13,7 +13,7 @@
 
 use units::Pages;
 
-use crate::alloc::pageblock::PAGEBLOCK_PAGES;
+use crate::alloc::pageblock::HUGE_PAGES;
 use crate::base::gfp::MigrateType;
 use crate::base::layout::ZoneKind;
 use crate::version::rules::WatermarkBoost;
@@ -80,11 +80,10 @@ impl Watermarks {
         self.reserve[highest_zoneidx as usize]
     }
 
-    /// Raises the boost by `pages`, up to `factor` / 10000 of the high mark but at least one
-    /// pageblock. As merged that is the mark without boost; in v2 the one with it, so that the cap
+    /// Raises the boost by `blocks` pageblocks of `block` pages, up to `factor` / 10000 of the high mark but at
+    /// least one of them. As merged that is the mark without boost; in v2 the one with it, so that the cap
     /// grows with the boost. Returns whether boosting is on at all.
-    pub(super) fn raise_boost(&mut self, form: WatermarkBoost, factor: u64, pages: u64) -> bool {
-        let block = u64::from(PAGEBLOCK_PAGES);
+    pub(super) fn raise_boost(&mut self, form: WatermarkBoost, factor: u64, block: u64, blocks: u64) -> bool {
         let cap = match form {
             WatermarkBoost::Off => 0,
             WatermarkBoost::Merged => self.base(Mark::High) * factor / 10_000,
@@ -94,7 +93,7 @@ impl Watermarks {
         if cap == 0 {
             return false;
         }
-        self.boost = (self.boost + pages).min(cap.max(block));
+        self.boost = (self.boost + (blocks * block)).min(cap.max(block));
         true
     }
 
@@ -142,7 +141,7 @@ pub fn min_free_kbytes(lowmem: Pages, max: u64) -> u64 {
 /// types one more per zone, but at most 5 % of `lowmem` pages (MECHANISMS 1.3).
 pub fn huge_page_min_free_kbytes(populated_zones: u64, lowmem: Pages) -> u64 {
     const PCP_TYPES: u64 = MigrateType::PCP_TYPES as u64;
-    let block = u64::from(PAGEBLOCK_PAGES);
+    let block = u64::from(HUGE_PAGES);
     let wanted = block * populated_zones * (2 + (PCP_TYPES * PCP_TYPES));
     Pages(wanted.min(lowmem.0 / 20)).to_kib()
 }
@@ -170,16 +169,16 @@ mod tests {
     #[test]
     fn a_boost_raises_all_three_marks_until_it_is_taken_back() {
         let mut marks = Watermarks { base: [1000, 1250, 1500], ..Watermarks::default() };
-        assert!(marks.raise_boost(WatermarkBoost::Merged, 15_000, 512));
+        assert!(marks.raise_boost(WatermarkBoost::Merged, 15_000, 512, 1));
         assert_eq!(Mark::ALL.map(|mark| marks.mark(mark)), [1512, 1762, 2012]);
         for _ in 0..9 {
-            marks.raise_boost(WatermarkBoost::Merged, 15_000, 512);
+            marks.raise_boost(WatermarkBoost::Merged, 15_000, 512, 1);
         }
         assert_eq!(marks.boost(), Pages(2250), "one and a half times the base high mark");
         marks.reduce_boost(Pages(250));
         assert_eq!(marks.boost(), Pages(2000));
-        assert!(!marks.raise_boost(WatermarkBoost::Merged, 0, 512), "switched off");
-        assert!(!marks.raise_boost(WatermarkBoost::V2, 0, 512));
+        assert!(!marks.raise_boost(WatermarkBoost::Merged, 0, 512, 1), "switched off");
+        assert!(!marks.raise_boost(WatermarkBoost::V2, 0, 512, 1));
     }
 
     #[test]
@@ -187,7 +186,7 @@ mod tests {
         let marks = Watermarks { base: [1000, 1250, 1500], ..Watermarks::default() };
         let boosted = |form| {
             let mut marks = marks;
-            (0..100).for_each(|_| assert!(marks.raise_boost(form, 15_000, 512)));
+            (0..100).for_each(|_| assert!(marks.raise_boost(form, 15_000, 512, 1)));
             marks.boost()
         };
         assert_eq!(boosted(WatermarkBoost::Merged), Pages(2250));

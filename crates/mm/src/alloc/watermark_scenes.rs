@@ -11,6 +11,9 @@ use crate::alloc::watermark::{
 use crate::base::layout::ZoneKind::{self, Dma, Dma32, Movable, Normal};
 use crate::version::rules::WatermarkBoost;
 
+/// Pages of a pageblock.
+const HUGE_PAGES: u64 = crate::alloc::pageblock::HUGE_PAGES as u64;
+
 const MIB: u64 = 256;
 
 #[test]
@@ -76,7 +79,7 @@ fn a_movable_zone_keeps_a_thousandth_between_32_and_128_pages() {
 #[test]
 fn new_marks_end_a_boost() {
     let mut marks = Watermarks { base: [1000, 1250, 1500], ..Watermarks::default() };
-    assert!(marks.raise_boost(WatermarkBoost::Merged, 15_000, 512));
+    assert!(marks.raise_boost(WatermarkBoost::Merged, 15_000, HUGE_PAGES, 512));
     let shares = MarkShares { min_free_kbytes: 4000, scale_factor: Some(10), lowmem: 100_000 };
     marks.set_base(shares, Normal, 100_000);
     assert_eq!((marks.boost(), marks.mark(Mark::Min)), (Pages(0), 1000));
@@ -105,11 +108,11 @@ fn a_boost_of_less_than_a_page_is_off_as_merged_and_one_pageblock_as_posted() {
     let tiny = Watermarks { base: [4, 5, 6], ..Watermarks::default() };
     for (form, on, boost) in [(WatermarkBoost::Merged, false, 0), (WatermarkBoost::V2, true, 512)] {
         let mut marks = tiny;
-        assert_eq!(marks.raise_boost(form, 1000, 512), on, "{form:?}");
+        assert_eq!(marks.raise_boost(form, 1000, HUGE_PAGES, 512), on, "{form:?}");
         assert_eq!(marks.boost(), Pages(boost), "{form:?}");
     }
     let mut marks = tiny;
-    assert!(marks.raise_boost(WatermarkBoost::Merged, 15_000, 512));
+    assert!(marks.raise_boost(WatermarkBoost::Merged, 15_000, HUGE_PAGES, 512));
     assert_eq!(marks.boost(), Pages(512), "a cap of 9 pages still allows one pageblock");
 }
 

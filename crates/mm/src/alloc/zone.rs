@@ -126,6 +126,7 @@ impl Zone {
 mod tests {
     use super::*;
     use crate::alloc::buddy::End;
+    use crate::alloc::pageblock::BlockSize;
     use crate::base::frame::Frames;
     use crate::base::gfp::MigrateType;
     use crate::version::presets::Version;
@@ -135,7 +136,7 @@ mod tests {
     fn zone(types: &[MigrateType]) -> Zone {
         let mut frames = Frames::new(1024);
         let rules = Version::parse("linux-4.19").unwrap().rules;
-        let mut free_area = FreeArea::new(Pfn(0), 1024, &rules);
+        let mut free_area = FreeArea::new(Pfn(0), 1024, BlockSize::HUGE, &rules);
         for (block, &migrate_type) in (0..).zip(types) {
             free_area.push(&mut frames, Pfn(16 * block), Order(3), migrate_type, End::Head);
         }

@@ -75,9 +75,27 @@ pub struct MemoryLayout {
     pub nodes: Vec<NodeLayout>,
     /// Logical CPUs, for per-CPU lists. CPU c belongs to node c * nodes / cpus.
     pub cpus: u16,
-    /// `MemTotal`-independent switch: whether transparent huge pages are on, which raises
-    /// `min_free_kbytes` (only from 512 MiB of memory on).
-    pub huge_pages: bool,
+    /// What it has of huge pages.
+    pub huge_pages: HugeSupport,
+}
+
+/// What a machine has of huge pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HugeSupport {
+    /// Its kernels are built without any: a pageblock is the largest block of the buddy lists, and files have no
+    /// large folios.
+    Absent,
+    /// Transparent ones are switched off at boot, as with less than 512 MiB of memory.
+    Off,
+    /// Transparent ones are on, which raises `min_free_kbytes`.
+    On,
+}
+
+impl HugeSupport {
+    /// On or off, by the memory that there is.
+    pub const fn switched(on: bool) -> Self {
+        if on { Self::On } else { Self::Off }
+    }
 }
 
 impl MemoryLayout {
@@ -95,7 +113,11 @@ impl MemoryLayout {
             .filter(|&(_, pages)| pages > 0)
             .map(|(kind, pages)| plain(kind, pages))
             .collect();
-        Self { nodes: std_alloc::vec![NodeLayout { zones }], cpus, huge_pages: total.0 >= (512 << 8) }
+        Self {
+            nodes: std_alloc::vec![NodeLayout { zones }],
+            cpus,
+            huge_pages: HugeSupport::switched(total.0 >= (512 << 8)),
+        }
     }
 
     /// Pages managed by all zones: `MemTotal`.

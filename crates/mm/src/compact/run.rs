@@ -20,7 +20,6 @@ use units::{CpuId, Order};
 
 use crate::alloc::buddy::{LARGEST_ORDER, ORDERS};
 use crate::alloc::fallback::can_serve;
-use crate::alloc::pageblock::{PAGEBLOCK_PAGES, block_start};
 use crate::alloc::suitable::{Suitability, suitable, suitable_for_whole_blocks};
 use crate::base::event::Trace;
 use crate::base::layout::ZoneId;
@@ -68,6 +67,7 @@ impl Compactor {
         Ok(Compaction {
             zone,
             request,
+            block: core.alloc.block_size(),
             migrate_at,
             free_at,
             whole_zone: migrate_at == state.start,
@@ -121,7 +121,7 @@ impl Compactor {
             return Some(CompactResult::Contended);
         }
         // A block is always finished, to keep types from mixing in it later.
-        if !run.migrate_at.is_multiple_of(PAGEBLOCK_PAGES) {
+        if !run.migrate_at.is_multiple_of(run.block.pages()) {
             return None;
         }
         if run.request.whole_blocks {
@@ -146,7 +146,7 @@ impl Compactor {
         }
         if let Some(pfn) = highest {
             let state = &mut self.zones[run.zone.index()];
-            state.free_cached = state.free_cached.max(block_start(pfn).0);
+            state.free_cached = state.free_cached.max(run.block.start(pfn).0);
         }
     }
 }

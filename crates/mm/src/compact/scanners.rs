@@ -7,7 +7,7 @@
 use units::{CpuId, Order, Pfn};
 
 use crate::alloc::buddy::LARGEST_ORDER;
-use crate::alloc::pageblock::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, block_start, head_step};
+use crate::alloc::pageblock::{BlockSize, head_step};
 use crate::base::event::Trace;
 use crate::base::frame::{FrameState, Frames, NO_OWNER, PageFlags};
 use crate::base::gfp::MigrateType;
@@ -31,9 +31,9 @@ fn first_head(frames: &Frames, block: u32) -> Option<u32> {
     (!covered).then_some(block)
 }
 
-/// The first head of `block` at or behind `at`; the block's end when there is none.
-fn head_from(frames: &Frames, block: u32, at: u32) -> u32 {
-    let end = block + PAGEBLOCK_PAGES;
+/// The first head of `block`, which has `size`, at or behind `at`; the block's end when there is none.
+fn head_from(frames: &Frames, block: u32, size: BlockSize, at: u32) -> u32 {
+    let end = block + size.pages();
     let Some(mut head) = first_head(frames, block) else { return end };
     while head < at && head < end {
         head += head_step(frames, Pfn(head));
@@ -65,7 +65,7 @@ impl Compactor {
             run.last_migrated = Some(from);
         }
         core.alloc.events.add(VmEvent::CompactIsolated, u64::from(isolated));
-        let end = block + PAGEBLOCK_PAGES;
+        let end = block + run.block.pages();
         if isolated == 0 && run.migrate_at >= end {
             self.note_source_done(run, block, end);
         }
@@ -83,8 +83,8 @@ impl Compactor {
     /// The next pageblock that is worth scanning; none when the scanners meet.
     fn next_source<T: Trace>(&self, core: &Core<T>, run: &mut Compaction) -> Option<u32> {
         loop {
-            let block = block_start(Pfn(run.migrate_at)).0;
-            if block + PAGEBLOCK_PAGES > run.free_at {
+            let block = run.block.start(Pfn(run.migrate_at)).0;
+            if block + run.block.pages() > run.free_at {
                 return None;
             }
             let ignore_skip = run.request.priority == CompactPriority::SyncFull;
@@ -92,7 +92,7 @@ impl Compactor {
             if !skip && is_source(core, run, block) {
                 return Some(block);
             }
-            run.migrate_at = block + PAGEBLOCK_PAGES;
+            run.migrate_at = block + run.block.pages();
         }
     }
 
@@ -115,9 +115,9 @@ impl Compactor {
         block: u32,
         step: &mut CompactStep,
     ) -> u32 {
-        let end = block + PAGEBLOCK_PAGES;
+        let end = block + run.block.pages();
         let gives_up_pieces = run.is_async() && run.request.direct;
-        let mut at = head_from(&core.alloc.frames, block, run.migrate_at);
+        let mut at = head_from(&core.alloc.frames, block, run.block, run.migrate_at);
         let mut piece_end = chunk_end(run.migrate_at, run.request.order);
         let mut taken = 0;
         while at < end && taken < COMPACT_CLUSTER_MAX {
@@ -226,11 +226,11 @@ impl Compactor {
         wanted: u64,
         step: &mut CompactStep,
     ) {
-        let low = block_start(Pfn(run.migrate_at + PAGEBLOCK_PAGES - 1)).0;
-        let mut block = block_start(Pfn(run.free_at)).0;
+        let low = run.block.start(Pfn(run.migrate_at + run.block.pages() - 1)).0;
+        let mut block = run.block.start(Pfn(run.free_at)).0;
         let mut isolated = 0;
         while block >= low && run.targets_pages < wanted {
-            let end = block + PAGEBLOCK_PAGES;
+            let end = block + run.block.pages();
             let mut at = run.free_at.max(block);
             if self.is_target(core, run, block) {
                 isolated += isolate_free_in(core, run, block, &mut at, wanted, step);
@@ -240,9 +240,9 @@ impl Compactor {
                 }
                 let state = &mut self.zones[run.zone.index()];
                 state.set_skip(block);
-                state.free_cached = state.free_cached.min(block - PAGEBLOCK_PAGES.min(block));
+                state.free_cached = state.free_cached.min(block - run.block.pages().min(block));
             }
-            run.free_at = block - PAGEBLOCK_PAGES.min(block);
+            run.free_at = block - run.block.pages().min(block);
             block = run.free_at;
             if block < low {
                 break;
@@ -262,7 +262,7 @@ impl Compactor {
         let frames = &core.alloc.frames;
         let Some(head) = first_head(frames, block) else { return false };
         let large = core.rules().compact_folios == CompactFolios::Large;
-        let keep = if large { run.request.order } else { PAGEBLOCK_ORDER };
+        let keep = if large { run.request.order } else { run.block.order() };
         let pfn = Pfn(head);
         let is_large_free = frames.state(pfn) == FrameState::Free && frames.order(pfn) >= keep;
         let migrate_type = core.alloc.zone(run.zone).free_area.pageblocks().migrate_type(pfn);
@@ -313,9 +313,9 @@ fn isolate_free_in<T: Trace>(
     wanted: u64,
     step: &mut CompactStep,
 ) -> u64 {
-    let end = block + PAGEBLOCK_PAGES;
+    let end = block + run.block.pages();
     let mut isolated = 0;
-    *at = head_from(&core.alloc.frames, block, *at);
+    *at = head_from(&core.alloc.frames, block, run.block, *at);
     while *at < end && run.targets_pages < wanted {
         let pfn = Pfn(*at);
         let pages = head_step(&core.alloc.frames, pfn);

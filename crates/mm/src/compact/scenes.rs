@@ -12,14 +12,14 @@ use super::state::{
     CompactPriority, CompactRequest, CompactResult, CompactStep, Compaction, Compactor, ZoneCompact,
 };
 use crate::alloc::flags::AllocFlags;
-use crate::alloc::pageblock::PAGEBLOCK_PAGES;
+use crate::alloc::pageblock::HUGE_PAGES as PAGEBLOCK_PAGES;
 use crate::alloc::suitable::{Suitability, fragmentation_index, is_ready, suitable};
 use crate::alloc::watermark::Mark;
 use crate::base::event::NoTrace;
 use crate::base::frame::PageFlags;
 use crate::base::gfp::{Gfp, MigrateType};
 use crate::base::ids::MemcgId;
-use crate::base::layout::{MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
+use crate::base::layout::{HugeSupport, MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
 use crate::base::sysctl::Sysctls;
 use crate::base::vmstat::VmEvent;
 use crate::core::Core;
@@ -87,7 +87,8 @@ fn taken(pageblocks: usize) -> (Scene, Vec<Pfn>) {
 
 fn taken_under(kernel: &str, pageblocks: usize) -> (Scene, Vec<Pfn>) {
     let zone = ZoneLayout::new(ZoneKind::Dma32, Pages(pageblocks as u64 * u64::from(BLOCK)));
-    let layout = MemoryLayout { nodes: vec![NodeLayout { zones: vec![zone] }], cpus: 1, huge_pages: false };
+    let layout =
+        MemoryLayout { nodes: vec![NodeLayout { zones: vec![zone] }], cpus: 1, huge_pages: HugeSupport::Off };
     let version = Version::parse(kernel).unwrap();
     let core = Core::boot(&layout, version, Sysctls::default(), NoTrace).unwrap();
     let compactor = Compactor::new(core.alloc.zones());

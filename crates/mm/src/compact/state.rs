@@ -10,7 +10,7 @@ use units::{Order, Pfn};
 
 use crate::alloc::buddy::ORDERS;
 use crate::alloc::flags::AllocFlags;
-use crate::alloc::pageblock::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES};
+use crate::alloc::pageblock::BlockSize;
 use crate::alloc::zone::Zone;
 use crate::base::gfp::MigrateType;
 use crate::base::layout::{ZoneId, ZoneKind};
@@ -117,6 +117,7 @@ pub struct ZoneCompact {
     pub(super) migrate_cached: [u32; 2],
     pub(super) free_cached: u32,
     pub(super) start: u32,
+    size: BlockSize,
     /// One for each pageblock: nothing to be had there.
     pub(super) skip: Vec<bool>,
     /// Skip bits are to be cleared when kswapd goes to sleep.
@@ -126,11 +127,13 @@ pub struct ZoneCompact {
 
 impl ZoneCompact {
     pub(super) fn new(zone: &Zone) -> Self {
-        let blocks = zone.spanned.div_ceil(PAGEBLOCK_PAGES);
+        let size = zone.free_area.pageblocks().size();
+        let blocks = zone.spanned.div_ceil(size.pages());
         let mut state = Self {
             migrate_cached: [zone.start.0; 2],
             free_cached: 0,
             start: zone.start.0,
+            size,
             skip: vec![false; blocks as usize],
             flush_skip: false,
             deferral: Deferral::default(),
@@ -146,11 +149,11 @@ impl ZoneCompact {
 
     pub(super) fn last_block(&self) -> u32 {
         let blocks = u32::try_from(self.skip.len()).expect("fewer blocks than frames");
-        self.start + ((blocks - 1) * PAGEBLOCK_PAGES)
+        self.start + ((blocks - 1) * self.size.pages())
     }
 
     fn index(&self, block: u32) -> usize {
-        ((block - self.start) >> PAGEBLOCK_ORDER.0) as usize
+        ((block - self.start) >> self.size.order().0) as usize
     }
 
     pub(super) fn skips(&self, block: u32) -> bool {
@@ -182,6 +185,8 @@ pub struct Compaction {
     pub(super) request: CompactRequest,
     /// Next frame of the migrate scanner.
     pub(super) migrate_at: u32,
+    /// How large the zone's pageblocks are.
+    pub(super) block: BlockSize,
     /// Next frame of the free scanner; it goes up within a block and down from block to block.
     pub(super) free_at: u32,
     pub(super) whole_zone: bool,
@@ -199,7 +204,8 @@ impl Compaction {
     }
 
     pub(super) fn scanners_met(&self) -> bool {
-        (self.free_at >> PAGEBLOCK_ORDER.0) <= (self.migrate_at >> PAGEBLOCK_ORDER.0)
+        let order = self.block.order().0;
+        (self.free_at >> order) <= (self.migrate_at >> order)
     }
 }
 

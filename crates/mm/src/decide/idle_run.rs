@@ -77,7 +77,7 @@ mod tests {
     use super::*;
     use crate::base::event::NoTrace;
     use crate::base::gfp::Gfp;
-    use crate::base::layout::{MemoryLayout, ZoneKind};
+    use crate::base::layout::{HugeSupport, MemoryLayout, ZoneKind};
     use crate::decide::priority::Next;
     use crate::decide::scene::{add_dirty_page, add_file_page, boot, machine};
     use crate::decide::throttle::{AfterNode, AfterPass};
@@ -120,7 +120,8 @@ mod tests {
     /// A machine of two nodes with evicted inodes, and before it walks that stopped at the root, or not.
     fn two_nodes(kernel: &str, inodes: u32, stopped: bool) -> Memory<NoTrace> {
         let [near, far] = [(); 2].map(|()| MemoryLayout::flat(Pages(16_384), 2).nodes[0].clone());
-        let mut mem = boot(kernel, &MemoryLayout { nodes: vec![near, far], cpus: 2, huge_pages: false });
+        let mut mem =
+            boot(kernel, &MemoryLayout { nodes: vec![near, far], cpus: 2, huge_pages: HugeSupport::Off });
         for number in 0..inodes {
             let mapping = mem.mapping_create();
             mem.fs.vfs.reclaimable.add(number, mapping);

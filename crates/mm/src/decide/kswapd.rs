@@ -206,13 +206,17 @@ mod tests {
 
         use crate::alloc::flags::AllocFlags;
         use crate::base::gfp::Gfp;
-        use crate::base::layout::{MemoryLayout, NodeLayout, ZoneLayout};
+        use crate::base::layout::{HugeSupport, MemoryLayout, NodeLayout, ZoneLayout};
         use crate::decide::balance::Balance;
         use crate::decide::scene::boot;
 
         let zone = ZoneLayout::new(ZoneKind::Normal, Pages(2048));
         let node = NodeLayout { zones: std_alloc::vec![zone] };
-        let layout = MemoryLayout { nodes: std_alloc::vec![node.clone(), node], cpus: 2, huge_pages: false };
+        let layout = MemoryLayout {
+            nodes: std_alloc::vec![node.clone(), node],
+            cpus: 2,
+            huge_pages: HugeSupport::Off,
+        };
         for (kernel, spared) in [("linux-6.12", 0), ("linux-6.12+skip-nodes-with-kswapd", 1)] {
             let mut mem = boot(kernel, &layout);
             let cpu = CpuId(0);

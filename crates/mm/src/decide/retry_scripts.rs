@@ -13,7 +13,7 @@ use crate::alloc::flags::AllocFlags;
 use crate::alloc::watermark::Mark;
 use crate::base::event::NoTrace;
 use crate::base::gfp::Gfp;
-use crate::base::layout::{MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
+use crate::base::layout::{HugeSupport, MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
 use crate::compact::state::{CompactPriority, CompactResult};
 use crate::memory::Memory;
 use crate::version::rules::{CompactRetry, FirstCompaction};
@@ -68,7 +68,8 @@ fn fragmented(kernel: &str) -> Memory<NoTrace> {
 /// One zone with so many free pages, no two of them neighbours, and so many of files; the rest is in use.
 fn stock(free: u64, file: u32) -> Memory<NoTrace> {
     let zone = ZoneLayout::new(ZoneKind::Dma32, Pages(8192));
-    let layout = MemoryLayout { nodes: vec![NodeLayout { zones: vec![zone] }], cpus: 1, huge_pages: false };
+    let layout =
+        MemoryLayout { nodes: vec![NodeLayout { zones: vec![zone] }], cpus: 1, huge_pages: HugeSupport::Off };
     let mut mem = boot("linux-6.1", &layout);
     for _ in 0..file {
         add_file_page(&mut mem, CPU);
@@ -402,7 +403,7 @@ fn a_request_waits_for_the_disk_only_where_its_own_node_is_mostly_dirty() {
     for (dirty, round) in [(0, "wtrb."), (1, "wtr.")] {
         let zone = ZoneLayout::new(ZoneKind::Normal, Pages(8192));
         let node = NodeLayout { zones: vec![zone] };
-        let layout = MemoryLayout { nodes: vec![node.clone(), node], cpus: 2, huge_pages: false };
+        let layout = MemoryLayout { nodes: vec![node.clone(), node], cpus: 2, huge_pages: HugeSupport::Off };
         let mut mem = boot("linux-5.4", &layout);
         let cpu = (0..2).map(CpuId).find(|&cpu| mem.core.alloc.node_of(cpu) == NodeId(dirty));
         let pfn = add_file_page(&mut mem, cpu.expect("each node has a CPU"));

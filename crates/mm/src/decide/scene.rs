@@ -10,7 +10,7 @@ use crate::alloc::watermark::Mark;
 use crate::base::event::{KeepTrace, NoTrace, Trace};
 use crate::base::gfp::Gfp;
 use crate::base::ids::{MappingId, MemcgId};
-use crate::base::layout::{MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
+use crate::base::layout::{HugeSupport, MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
 use crate::base::sysctl::Sysctls;
 use crate::memory::Memory;
 use crate::pages::cache::Prepared;
@@ -84,7 +84,8 @@ impl Zones {
     /// One zone of each of `kinds`, of as many pages.
     pub(super) fn full_of_sizes(kernel: &str, kinds: &[(ZoneKind, u64)]) -> Self {
         let zones = kinds.iter().map(|&(kind, pages)| ZoneLayout::new(kind, Pages(pages))).collect();
-        let layout = MemoryLayout { nodes: vec![NodeLayout { zones }], cpus: 1, huge_pages: false };
+        let layout =
+            MemoryLayout { nodes: vec![NodeLayout { zones }], cpus: 1, huge_pages: HugeSupport::Off };
         let mut mem = boot_traced(kernel, &layout, KeepTrace::default());
         let at = mem.core.alloc.zones().iter().map(|zone| zone.start).collect();
         let files = kinds.iter().map(|_| empty_file(&mut mem, CPU)).collect();

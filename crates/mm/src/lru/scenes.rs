@@ -13,7 +13,7 @@ use crate::base::event::NoTrace;
 use crate::base::frame::{FrameState, PageFlags};
 use crate::base::gfp::Gfp;
 use crate::base::ids::MemcgId;
-use crate::base::layout::{MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
+use crate::base::layout::{HugeSupport, MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
 use crate::base::sysctl::Sysctls;
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
@@ -41,7 +41,7 @@ impl Machine {
     pub(super) fn boot(kernel: &str) -> Self {
         let zones = [ZoneKind::Dma, ZoneKind::Normal].map(|kind| ZoneLayout::new(kind, Pages(4096))).to_vec();
         let nodes = vec![NodeLayout { zones: zones.clone() }, NodeLayout { zones }];
-        let layout = MemoryLayout { nodes, cpus: 2, huge_pages: false };
+        let layout = MemoryLayout { nodes, cpus: 2, huge_pages: HugeSupport::Off };
         let version = Version::parse(kernel).unwrap();
         let mut core = Core::boot(&layout, version, Sysctls::default(), NoTrace).unwrap();
         let mut lru = Lru::new(2, 2);

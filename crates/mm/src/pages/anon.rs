@@ -19,7 +19,7 @@ use std_alloc::vec::Vec;
 
 use units::{CpuId, Pfn};
 
-use crate::alloc::pageblock::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES};
+use crate::alloc::pageblock::{HUGE_ORDER, HUGE_PAGES};
 use crate::base::event::Trace;
 use crate::base::frame::{ANON_OWNER, FrameState, NIL, NO_OWNER, PageFlags};
 use crate::base::ids::{AnonId, MemcgId};
@@ -238,7 +238,7 @@ impl AnonMaps {
         assert!(index.is_multiple_of(pages), "a huge page is aligned");
         assert!(self.is_range_empty(anon, index, pages), "an anonymous page is mapped twice");
         self.set(anon, index, pages, pfn.0);
-        self.huge += u64::from(pages == PAGEBLOCK_PAGES);
+        self.huge += u64::from(pages == HUGE_PAGES);
         core.alloc.frames.set_owner(pfn, anon.0 | ANON_OWNER, index);
         add_page(core, lru, cpu, pfn, memcg, self.is_shared(anon));
     }
@@ -260,7 +260,7 @@ impl AnonMaps {
         let (mut index, mut freed) = (first, 0);
         while let Some((pfn, start, pages)) = self.next_whole(core, lru, anon, first..end, index) {
             self.set(anon, start, pages, NIL);
-            self.huge -= u64::from(pages == PAGEBLOCK_PAGES);
+            self.huge -= u64::from(pages == HUGE_PAGES);
             core.alloc.frames.set_owner(pfn, NO_OWNER, 0);
             free_page(core, lru, cache, cpu, pfn, self.is_shared(anon));
             freed += u64::from(pages);
@@ -435,14 +435,14 @@ impl AnonMaps {
             self.set(anon, index + offset, 1, tail.0);
             behind = tail;
         }
-        self.huge -= u64::from(pages == PAGEBLOCK_PAGES);
+        self.huge -= u64::from(pages == HUGE_PAGES);
         core.alloc.events.add(VmEvent::ThpSplitPage, 1);
     }
 
     /// What is in the 2 MiB from page `first`, a multiple of 512.
     pub fn range<T: Trace>(&self, core: &Core<T>, anon: AnonId, first: u32) -> HugeRange {
         let mut range = HugeRange::default();
-        for index in first..first + PAGEBLOCK_PAGES {
+        for index in first..first + HUGE_PAGES {
             let Some(pfn) = self.find(anon, index) else {
                 range.busy |= !self.is_range_empty(anon, index, 1);
                 continue;
@@ -473,10 +473,10 @@ impl AnonMaps {
         huge: Pfn,
         memcg: MemcgId,
     ) -> u32 {
-        assert!(core.alloc.frames.order(huge) == PAGEBLOCK_ORDER, "collapsed into a huge page");
+        assert!(core.alloc.frames.order(huge) == HUGE_ORDER, "collapsed into a huge page");
         let range = self.range(core, anon, first);
         assert!(!range.huge, "single pages are collapsed");
-        self.unmap(core, lru, cache, cpu, anon, first, PAGEBLOCK_PAGES);
+        self.unmap(core, lru, cache, cpu, anon, first, HUGE_PAGES);
         self.map(core, lru, cpu, anon, first, huge, memcg);
         range.present
     }
@@ -500,7 +500,7 @@ impl AnonMaps {
                 }
                 pages += u64::from(count);
                 mapped += 1;
-                huge += u64::from(count == PAGEBLOCK_PAGES);
+                huge += u64::from(count == HUGE_PAGES);
             }
             if pages != self.pages(anon) {
                 return Err("a mapping's page count differs from its table");

@@ -9,7 +9,7 @@ use std_alloc::vec::Vec;
 
 use units::{CpuId, Pfn};
 
-use crate::alloc::pageblock::PAGEBLOCK_PAGES;
+use crate::alloc::pageblock::HUGE_PAGES;
 use crate::base::event::{Detail, Trace};
 use crate::base::frame::{ANON_OWNER, FrameState, NIL, NO_OWNER, PageFlags};
 use crate::base::ids::AnonId;
@@ -53,7 +53,7 @@ pub(crate) fn unmap_to_slot<T: Trace>(maps: &mut AnonMaps, core: &mut Core<T>, p
         }
     }
     maps.list[anon.0 as usize].swapped += u64::from(pages);
-    maps.huge -= u64::from(pages == PAGEBLOCK_PAGES);
+    maps.huge -= u64::from(pages == HUGE_PAGES);
     core.alloc.frames.clear_flags(pfn, PageFlags::MAPPED.set(PageFlags::YOUNG));
     disown(core, pfn, maps.is_shared(anon));
 }
@@ -70,7 +70,7 @@ pub(crate) fn unmap_given_up<T: Trace>(maps: &mut AnonMaps, core: &mut Core<T>, 
     let (index, pages) = (frames.index(pfn), frames.pages(pfn));
     let anon = anon_owner(frames.owner(pfn)).expect("a mapped page has an owner");
     maps.set(anon, index, pages, NIL);
-    maps.huge -= u64::from(pages == PAGEBLOCK_PAGES);
+    maps.huge -= u64::from(pages == HUGE_PAGES);
     core.alloc.frames.clear_flags(pfn, PageFlags::MAPPED);
     disown(core, pfn, maps.is_shared(anon));
 }
@@ -161,6 +161,6 @@ pub(crate) fn split_isolated<T: Trace>(
         maps.set(anon, index + offset, 1, tail.0);
         tails.push(tail);
     }
-    maps.huge -= u64::from(pages == PAGEBLOCK_PAGES);
+    maps.huge -= u64::from(pages == HUGE_PAGES);
     core.alloc.events.add(VmEvent::ThpSplitPage, 1);
 }

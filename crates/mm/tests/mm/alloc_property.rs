@@ -6,11 +6,11 @@
 use mm::alloc::buddy::LARGEST_ORDER;
 use mm::alloc::flags::AllocFlags;
 use mm::alloc::page_alloc::PageAllocator;
-use mm::alloc::pageblock::PAGEBLOCK_ORDER;
+use mm::alloc::pageblock::HUGE_ORDER as PAGEBLOCK_ORDER;
 use mm::base::event::NoTrace;
 use mm::base::frame::FrameState;
 use mm::base::gfp::{Gfp, MigrateType};
-use mm::base::layout::{MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
+use mm::base::layout::{HugeSupport, MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
 use mm::base::sysctl::{Sysctl, Sysctls};
 use mm::version::presets::Version;
 use mm::version::rules::{HighatomicReserve, Rule};
@@ -120,7 +120,7 @@ fn layout() -> impl Strategy<Value = MemoryLayout> {
         };
         let mut nodes: Vec<NodeLayout> = nodes.into_iter().map(make_node).collect();
         nodes[0].zones[0].managed.0 += 1024; // Never below the smallest machine.
-        MemoryLayout { nodes, cpus, huge_pages: false }
+        MemoryLayout { nodes, cpus, huge_pages: HugeSupport::Off }
     })
 }
 
@@ -299,7 +299,8 @@ fn the_halves_of_a_reserve_that_was_given_back_are_no_largest_block() {
         managed_at_boot: Pages(1226),
         kept_by_kernel: Pages(1),
     };
-    let layout = MemoryLayout { nodes: vec![NodeLayout { zones: vec![zone] }], cpus: 1, huge_pages: false };
+    let layout =
+        MemoryLayout { nodes: vec![NodeLayout { zones: vec![zone] }], cpus: 1, huge_pages: HugeSupport::Off };
     let mut world = World::boot(&layout, Version::parse("linux-6.1").unwrap());
     let alloc = |gfp, order, flags| Event::Alloc { cpu: 0, gfp, order, flags };
     world.step(&alloc(3, 8, 1));

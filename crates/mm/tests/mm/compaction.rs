@@ -2,12 +2,12 @@
 //! be lost by compaction, huge pages or splits.
 
 use mm::alloc::flags::AllocFlags;
-use mm::alloc::pageblock::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES};
+use mm::alloc::pageblock::{HUGE_ORDER as PAGEBLOCK_ORDER, HUGE_PAGES as PAGEBLOCK_PAGES};
 use mm::base::event::NoTrace;
 use mm::base::frame::{FrameState, PageFlags};
 use mm::base::gfp::{Gfp, MigrateType};
 use mm::base::ids::{AnonId, MappingId};
-use mm::base::layout::{MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
+use mm::base::layout::{HugeSupport, MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
 use mm::base::sysctl::Sysctls;
 use mm::base::vmstat::VmEvent;
 use mm::compact::state::{CompactPriority, CompactRequest, CompactResult};
@@ -29,7 +29,8 @@ const MOVABLE: Gfp = Gfp::HIGHUSER_MOVABLE;
 fn boot(kernel: Version, pageblocks: u64) -> Memory<NoTrace> {
     let pages = Pages(pageblocks * u64::from(PAGEBLOCK_PAGES));
     let zone = ZoneLayout::new(ZoneKind::Dma32, pages);
-    let layout = MemoryLayout { nodes: vec![NodeLayout { zones: vec![zone] }], cpus: 2, huge_pages: false };
+    let layout =
+        MemoryLayout { nodes: vec![NodeLayout { zones: vec![zone] }], cpus: 2, huge_pages: HugeSupport::Off };
     Memory::boot(&layout, kernel, Sysctls::default(), NoTrace).unwrap()
 }
 

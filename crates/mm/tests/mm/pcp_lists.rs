@@ -5,7 +5,7 @@ use pagetide_mm::alloc::page_alloc::{AllocOutcome, PageAllocator};
 use pagetide_mm::alloc::watermark::Mark;
 use pagetide_mm::base::event::NoTrace;
 use pagetide_mm::base::gfp::{Gfp, MigrateType};
-use pagetide_mm::base::layout::{MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
+use pagetide_mm::base::layout::{HugeSupport, MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
 use pagetide_mm::base::sysctl::Sysctls;
 use pagetide_mm::base::vmstat::VmEvent;
 use pagetide_mm::version::presets::Version;
@@ -18,7 +18,7 @@ const DMA32: ZoneId = ZoneId(1);
 fn guest(kernel: &str, managed: u64) -> PageAllocator<NoTrace> {
     let zone = |kind, managed| ZoneLayout::new(kind, Pages(managed));
     let zones = vec![zone(ZoneKind::Dma, 3840), zone(ZoneKind::Dma32, managed)];
-    let layout = MemoryLayout { nodes: vec![NodeLayout { zones }], cpus: 2, huge_pages: false };
+    let layout = MemoryLayout { nodes: vec![NodeLayout { zones }], cpus: 2, huge_pages: HugeSupport::Off };
     PageAllocator::boot(&layout, Version::parse(kernel).unwrap(), Sysctls::default(), NoTrace).unwrap()
 }
 

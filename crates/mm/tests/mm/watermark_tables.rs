@@ -5,7 +5,7 @@ use pagetide_mm::alloc::page_alloc::PageAllocator;
 use pagetide_mm::alloc::watermark::Mark;
 use pagetide_mm::alloc::zone::Zone;
 use pagetide_mm::base::event::NoTrace;
-use pagetide_mm::base::layout::{MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
+use pagetide_mm::base::layout::{HugeSupport, MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
 use pagetide_mm::base::sysctl::{Sysctl, Sysctls};
 use pagetide_mm::version::presets::Version;
 use units::{CpuId, Pages};
@@ -16,7 +16,7 @@ fn zone(kind: ZoneKind, managed: u64, managed_at_boot: u64) -> ZoneLayout {
 
 fn guest(kernel: &str, managed: u64, managed_at_boot: u64) -> PageAllocator<NoTrace> {
     let zones = vec![zone(ZoneKind::Dma, 3840, 3840), zone(ZoneKind::Dma32, managed, managed_at_boot)];
-    let layout = MemoryLayout { nodes: vec![NodeLayout { zones }], cpus: 2, huge_pages: false };
+    let layout = MemoryLayout { nodes: vec![NodeLayout { zones }], cpus: 2, huge_pages: HugeSupport::Off };
     PageAllocator::boot(&layout, Version::parse(kernel).unwrap(), Sysctls::default(), NoTrace).unwrap()
 }
 
@@ -149,7 +149,7 @@ fn one_zone_of_248912_kb_has_a_min_of_1995_kb() {
     let layout = MemoryLayout {
         nodes: vec![NodeLayout { zones: vec![zone(ZoneKind::Dma, 248_912 / 4, 248_912 / 4)] }],
         cpus: 1,
-        huge_pages: false,
+        huge_pages: HugeSupport::Off,
     };
     let kernel = Version::parse("linux-5.3").unwrap();
     let memory = PageAllocator::boot(&layout, kernel, Sysctls::default(), NoTrace).unwrap();
@@ -164,7 +164,7 @@ fn huge_pages_raise_a_machine_of_three_zones_to_67584_kb() {
         PageAllocator::boot(&layout, Version::parse("linux-5.3").unwrap(), Sysctls::default(), NoTrace)
             .unwrap();
     assert_eq!(memory.sysctls().get(Sysctl::MinFreeKbytes), 67584);
-    let small = MemoryLayout { huge_pages: true, ..MemoryLayout::flat(Pages(64 << 8), 1) };
+    let small = MemoryLayout { huge_pages: HugeSupport::On, ..MemoryLayout::flat(Pages(64 << 8), 1) };
     let memory =
         PageAllocator::boot(&small, Version::parse("linux-5.3").unwrap(), Sysctls::default(), NoTrace)
             .unwrap();
@@ -191,7 +191,8 @@ fn absurd_machines_do_not_boot_and_say_why() {
         PageAllocator::boot(&layout, kernel, Sysctls::default(), NoTrace).err().map(|error| error.to_string())
     };
     let flat = |pages| MemoryLayout::flat(Pages(pages), 1);
-    let with_zones = |zones| MemoryLayout { nodes: vec![NodeLayout { zones }], cpus: 1, huge_pages: false };
+    let with_zones =
+        |zones| MemoryLayout { nodes: vec![NodeLayout { zones }], cpus: 1, huge_pages: HugeSupport::Off };
     let normal = zone(ZoneKind::Normal, 4096, 4096);
     for (layout, message) in [
         (flat(1023), "1023 pages of memory are too few: the smallest machine has 1024"),
@@ -217,7 +218,7 @@ fn absurd_machines_do_not_boot_and_say_why() {
 #[test]
 fn linux_2_6_32_with_256_mb_in_one_zone_has_the_marks_of_source_1() {
     let zones = vec![zone(ZoneKind::Dma, 62_228, 62_228)];
-    let layout = MemoryLayout { nodes: vec![NodeLayout { zones }], cpus: 4, huge_pages: false };
+    let layout = MemoryLayout { nodes: vec![NodeLayout { zones }], cpus: 4, huge_pages: HugeSupport::Off };
     let kernel = Version::parse("linux-2.6.32").unwrap();
     let memory = PageAllocator::boot(&layout, kernel, Sysctls::default(), NoTrace).unwrap();
     assert_eq!(memory.sysctls().get(Sysctl::MinFreeKbytes), 1995);

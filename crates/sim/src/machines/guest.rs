@@ -33,11 +33,12 @@
 //! Left out: where a randomised kernel image lies (with memory above 4 GiB it may be there, which
 //! moves some 9,500 pages between the zones); smaller hash tables above 64 GiB.
 
-use mm::base::layout::{MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
+use mm::base::layout::{HugeSupport, MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
 use mm::version::presets::Version;
 use units::{Bytes, Nanos, Pages};
 
 use crate::cost::CostTable;
+use crate::machines::measured::{self, Measured, hash_tables, nearest};
 
 /// Below this QEMU's guests do not unpack themselves: the least that `--on vm:VERSION` takes.
 pub(super) const LEAST_MEM: Bytes = Bytes(128 << 20);
@@ -215,22 +216,13 @@ fn struct_pages(frames: u64) -> u64 {
     frames.div_ceil(SECTION) * (SECTION * STRUCT_PAGE / units::PAGE_SIZE)
 }
 
-/// The tables of dentries and inodes, sized by `pages` (`alloc_large_system_hash`).
-fn hash_tables(pages: u64) -> u64 {
-    const BUCKET: u64 = 8;
-    let dentries = (pages / 2).next_power_of_two() * BUCKET / units::PAGE_SIZE;
-    dentries + (dentries / 2)
+impl Measured for MeasuredKernel {
+    fn name(&self) -> &'static str {
+        self.name
+    }
 }
 
 impl MeasuredKernel {
-    /// The kernel itself, or the nearest of those that are modelled: in their order, not in time.
-    fn nearest(base: &str) -> &'static Self {
-        let place = |name: &str| Version::presets().position(|(preset, _)| preset == name);
-        let wanted = place(base).expect("a kernel starts from one that is modelled");
-        let distance = |measured: &&Self| place(measured.name).map(|place| place.abs_diff(wanted));
-        MEASURED.iter().min_by_key(distance).expect("guests were measured")
-    }
-
     /// Linear between measured sizes, and as at the nearest one beyond them.
     fn boot(&self, frames: u64) -> Boot {
         let pages = |mib: u64| Bytes(mib << 20).to_pages_floor().0;
@@ -267,7 +259,7 @@ pub(super) fn set_costs(costs: &mut CostTable) {
 
 /// The guest's zones with `mem` of memory.
 pub(super) fn layout(mem: Bytes, kernel: &Version, cpus: u16) -> MemoryLayout {
-    let measured = MeasuredKernel::nearest(kernel.base);
+    let measured = nearest(&MEASURED, kernel.base);
     let frames = mem.to_pages_floor().0;
     let boot = measured.boot(frames);
     let structs = struct_pages(frames);
@@ -291,17 +283,16 @@ pub(super) fn layout(mem: Bytes, kernel: &Version, cpus: u16) -> MemoryLayout {
         vec![dma, zone(ZoneKind::Dma32, dma32, boot.returned, 0), zone(ZoneKind::Normal, normal, 0, kept)]
     };
     let early: u64 = zones.iter().map(|zone| zone.managed_at_boot.0).sum();
-    MemoryLayout { nodes: vec![NodeLayout { zones }], cpus, huge_pages: early >= HUGE_PAGES_FROM }
+    MemoryLayout {
+        nodes: vec![NodeLayout { zones }],
+        cpus,
+        huge_pages: HugeSupport::switched(early >= HUGE_PAGES_FROM),
+    }
 }
 
 /// What stands for the boot of a kernel of which no guest was measured.
 pub(super) fn assumed(kernel: &Version) -> Option<String> {
-    let measured = MeasuredKernel::nearest(kernel.base);
-    let base = kernel.base;
-    (measured.name != base).then(|| {
-        let measured = measured.name;
-        format!("assumed: {base} boots as a guest of {measured} does; no guest of {base} was measured")
-    })
+    measured::assumed(&MEASURED, kernel)
 }
 
 #[cfg(test)]
@@ -346,7 +337,7 @@ mod tests {
             let layout = guest(kernel, mib);
             let off = (layout.managed().0 - 3_840).abs_diff(managed);
             assert!(off <= 3, "{kernel} with {mib} MiB: {off} pages off");
-            assert_eq!(layout.huge_pages, huge_pages, "{kernel} with {mib} MiB");
+            assert_eq!(layout.huge_pages, HugeSupport::switched(huge_pages), "{kernel} with {mib} MiB");
         }
     }
 
@@ -373,8 +364,11 @@ mod tests {
             let dma = if kernel == "linux-5.10" { 3_977 } else { 3_840 };
             let zones =
                 vec![zone(ZoneKind::Dma, dma, dma, 32), zone(ZoneKind::Dma32, managed, at_boot, kept - 32)];
-            let expected =
-                MemoryLayout { nodes: vec![NodeLayout { zones }], cpus: 2, huge_pages: mib == 1024 };
+            let expected = MemoryLayout {
+                nodes: vec![NodeLayout { zones }],
+                cpus: 2,
+                huge_pages: HugeSupport::switched(mib == 1024),
+            };
             assert_eq!(guest(kernel, mib), expected, "{kernel} with {mib} MiB");
         }
     }

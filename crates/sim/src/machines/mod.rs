@@ -2,8 +2,8 @@
 //!
 //! A machine is the same at every size of memory, but for the zones, the fast cells of a disk and the log of
 //! XFS that a smaller one has in proportion: its name alone says what it is. [`MACHINES`] has
-//! one line for each, with where its figures come from; [`build`] makes it. Next: `guest.rs` for the
-//! virtual machine that the model is held against, `server.rs` for the machines of sources 0, 3 and 4, `s390.rs`
+//! one line for each, with where its figures come from; [`build`] makes it. Next: `guest.rs` and `uml.rs` for the
+//! guests that the model is held against, `server.rs` for the machines of sources 0, 3 and 4, `s390.rs`
 //! for that of source 1; `change.rs` for what a run may change of one.
 //!
 //! `vm-2cpu` is the machine of source 2, of which only `MemTotal` is known: what a run gives as
@@ -11,8 +11,10 @@
 
 mod change;
 mod guest;
+mod measured;
 mod s390;
 mod server;
+mod uml;
 
 use kernel::fs::Filesystem;
 use mm::base::layout::MemoryLayout;
@@ -114,6 +116,8 @@ impl MachineError {
 
 /// The machine that stands for a virtual machine of QEMU's.
 pub const GUEST: &str = workload::scenario::GUEST_MACHINE;
+/// The machine that stands for a guest of User-Mode Linux.
+pub const UML: &str = workload::scenario::UML_MACHINE;
 /// The machine of source 0.
 const EVO: &str = "evo-ssd";
 /// The machine of source 3.
@@ -164,6 +168,17 @@ pub const MACHINES: &[MachineSpec] = &[
         cpu_percent: guest::CPU_PERCENT,
         readahead: Some(guest::READAHEAD),
         source: "measured: guests of 5.10, 6.1, 6.12 and 7.2 (docs/fidelity.md)",
+        ..PLAIN
+    },
+    MachineSpec {
+        name: UML,
+        help: "a guest of User-Mode Linux, as `--on uml:VERSION` makes it",
+        default_mem: Bytes(512 << 20),
+        least_mem: uml::LEAST_MEM,
+        hz: uml::HZ,
+        disk: DeviceModel::UBD,
+        readahead: Some(guest::READAHEAD),
+        source: "measured: guests of 5.10, 6.1, 6.12 and 7.2 (docs/uml.md)",
         ..PLAIN
     },
     MachineSpec {
@@ -257,6 +272,7 @@ impl MachineSpec {
     pub fn assumed(&self, kernel: &Version) -> Option<String> {
         match self.name {
             GUEST => guest::assumed(kernel),
+            UML => uml::assumed(kernel),
             S390 => Some(s390::assumed(self.cpus)),
             EVO => Some(server::assumed_of_evo()),
             QUAD => Some(server::assumed_of_quad()),
@@ -299,6 +315,10 @@ pub fn build(text: &str, mem: Bytes, kernel: &Version) -> Result<(Hardware, Memo
         GUEST => {
             guest::set_costs(&mut hardware.costs);
             guest::layout(mem, kernel, spec.cpus)
+        }
+        UML => {
+            uml::set_costs(&mut hardware.costs);
+            uml::layout(mem, kernel)
         }
         S390 => s390::layout(mem, spec.cpus),
         "skylake-1s" | "haswell-2s" => server::layout(mem, spec.cpus, spec.nodes, server::SKYLAKE_NODE),

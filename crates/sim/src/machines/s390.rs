@@ -10,7 +10,7 @@
 //!
 //! Left out: the hypervisor, and disks that are larger than their controller's cache.
 
-use mm::base::layout::{MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
+use mm::base::layout::{HugeSupport, MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
 use units::{Bytes, PAGE_SIZE, Pages};
 
 /// Less is for no workload: an image, an initramfs and a shell beside 10 MiB that are never managed.
@@ -45,7 +45,7 @@ pub(super) fn layout(mem: Bytes, cpus: u16) -> MemoryLayout {
     } else {
         vec![zone(ZoneKind::Dma, lower), zone(ZoneKind::Normal, upper - structs)]
     };
-    MemoryLayout { nodes: vec![NodeLayout { zones }], cpus, huge_pages: false }
+    MemoryLayout { nodes: vec![NodeLayout { zones }], cpus, huge_pages: HugeSupport::Off }
 }
 
 /// What the source does not say of its machine.

@@ -4,7 +4,7 @@
 //! A smaller one has the same zones, each in proportion, so that a run in a hundredth of the memory
 //! goes through the same mechanisms; no real machine is divided so. Left out: what their boot keeps.
 
-use mm::base::layout::{MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
+use mm::base::layout::{HugeSupport, MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
 use units::{Bytes, Pages};
 
 /// Of the installed memory the kernel manages 98 percent: source 4's test made 6022 faults, so it
@@ -44,7 +44,7 @@ pub(super) fn layout(mem: Bytes, cpus: u16, nodes: u16, full_node: Bytes) -> Mem
     ];
     let others = (1..nodes).map(|_| vec![zone(ZoneKind::Normal, managed)]);
     let nodes = std::iter::once(first).chain(others).map(|zones| NodeLayout { zones }).collect();
-    MemoryLayout { nodes, cpus, huge_pages: true }
+    MemoryLayout { nodes, cpus, huge_pages: HugeSupport::On }
 }
 
 /// What the disk of `evo-ssd` writes fast: of a smaller machine less, as its zones are smaller, so that the

@@ -8,13 +8,13 @@ use mm::lru::lists::LruList;
 use mm::reclaim::run::Met;
 use units::NodeId;
 
-use super::writing::{End, MIB, TestKernel, World, create};
-use crate::DeviceModel;
+use super::writing::{End, MIB, World, create};
+use crate::{DeviceModel, SimKernel};
 
 const NODE: NodeId = NodeId(0);
 
 /// All inactive pages were met before and not read since, and kswapd knows that there is nothing but dirty ones.
-fn mark_all(kernel: &TestKernel) {
+fn mark_all(kernel: &SimKernel) {
     kernel.mem(|mem| {
         let pages: Vec<_> = mem.lru_list(MemcgId::ROOT, NODE, LruList::InactiveFile).collect();
         for pfn in pages {

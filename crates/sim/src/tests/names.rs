@@ -7,18 +7,19 @@ use mm::fs::inode::VfsLru;
 use units::Bytes;
 use units::random::Stream;
 
-use super::writing::{MIB, TestKernel, World};
+use super::writing::{MIB, World};
 use super::*;
+use crate::SimKernel;
 
 /// What one part of the tests does on a small machine, and what must hold in the end.
-async fn at_rest(kernel: &TestKernel) {
+async fn at_rest(kernel: &SimKernel) {
     kernel.sync().await;
     kernel.mem(|mem| mem.check()).expect("a sound state");
     kernel.check_files().expect("names and inodes agree");
 }
 
 /// The log of XFS is written, then its inodes; after that nothing keeps them in memory.
-async fn until_all_is_clean(kernel: &TestKernel) {
+async fn until_all_is_clean(kernel: &SimKernel) {
     for _ in 0..3 {
         kernel.machine().sleep(Nanos::from_secs(60), WaitReason::UserSleep).await;
         kernel.drop_caches(3).await.expect("a mask");
@@ -26,7 +27,7 @@ async fn until_all_is_clean(kernel: &TestKernel) {
 }
 
 /// Dentries on their list, negative ones, inodes in memory and on their list.
-fn counts(kernel: &TestKernel) -> (u64, u64, u64, u64) {
+fn counts(kernel: &SimKernel) -> (u64, u64, u64, u64) {
     kernel.mem(|mem| {
         let vfs = &mem.fs.vfs;
         (vfs.listed(VfsLru::Dentry), vfs.negative_dentries(), vfs.count(), vfs.listed(VfsLru::Inode))
@@ -106,7 +107,7 @@ fn some_path(stream: &mut Stream) -> String {
 
 /// One step in both worlds.
 async fn step(
-    kernel: &TestKernel,
+    kernel: &SimKernel,
     process: &Process,
     naive: &mut Naive,
     stream: &mut Stream,

@@ -5,26 +5,27 @@ use mm::MemcgId;
 use mm::swap::areas::{AreaKind, AreaSpec};
 use units::Bytes;
 
-use super::writing::{MIB, TestKernel, World};
+use super::writing::{MIB, World};
+use crate::SimKernel;
 
-fn figure(kernel: &TestKernel, name: &str) -> u64 {
+fn figure(kernel: &SimKernel, name: &str) -> u64 {
     kernel.vmstat().into_iter().find(|(other, _)| other == name).map_or(0, |(_, value)| value)
 }
 
 /// A figure of a cgroup's `memory.stat`.
-fn stat(kernel: &TestKernel, memcg: MemcgId, name: &str) -> u64 {
+fn stat(kernel: &SimKernel, memcg: MemcgId, name: &str) -> u64 {
     let all = kernel.mem(|mem| mem.memcg_stat(memcg));
     all.into_iter().find(|(other, _)| *other == name).map_or(0, |(_, value)| value)
 }
 
-async fn written(kernel: &TestKernel, process: &Process, name: &str, size: u64) -> SharedFile {
+async fn written(kernel: &SimKernel, process: &Process, name: &str, size: u64) -> SharedFile {
     let file = kernel.open_shared(process, name, true).expect("a new name");
     assert_eq!(kernel.write_shared(process, &file, 0, size).await, Ok(size));
     file
 }
 
 /// A process of its own in a new cgroup with a limit.
-async fn limited(kernel: &TestKernel, limit: u64) -> (MemcgId, Process) {
+async fn limited(kernel: &SimKernel, limit: u64) -> (MemcgId, Process) {
     let memcg = kernel.mem(|mem| mem.memcg_create(MemcgId::ROOT, "app"));
     kernel.cgroup_write("app", "memory.max", &limit.to_string()).await.expect("a limit");
     (memcg, kernel.process_start("writer", memcg).await.expect("memory for a process"))

@@ -5,7 +5,6 @@ use std::future::Future;
 
 use kernel::{Filesystem, Kernel, KernelConfig, OpenFile, Process};
 use mm::MemcgId;
-use mm::base::event::NoTrace;
 use mm::base::layout::MemoryLayout;
 use mm::base::sysctl::Sysctls;
 use mm::base::vmstat::VmEvent;
@@ -15,9 +14,7 @@ use units::Bytes;
 use std::cell::Cell;
 
 use super::*;
-use crate::{DeviceCounters, DeviceModel, Stall, Statistics};
-
-pub(super) type TestKernel = Kernel<Sim, NoTrace>;
+use crate::{DeviceCounters, DeviceModel, SimKernel, SimTrace, Stall, Statistics};
 
 pub(super) const MIB: u64 = 1 << 20;
 
@@ -35,7 +32,7 @@ impl World {
         Self { kernel, filesystem: Filesystem::Ext4, mem, disk: DeviceModel::VIRTIO_RAM }
     }
 
-    pub(super) fn boot(&self) -> (Simulation, TestKernel) {
+    pub(super) fn boot(&self) -> (Simulation, SimKernel) {
         let simulation = Simulation::new(Hardware::with_cpus(2).with_device(self.disk.clone())).unwrap();
         let layout = MemoryLayout::flat(Bytes(self.mem).to_pages_floor(), 2);
         let config = KernelConfig {
@@ -48,14 +45,14 @@ impl World {
             readahead_pages: 32,
             seed: Seed(1),
         };
-        let kernel = Kernel::boot(simulation.machine(), config, NoTrace).unwrap();
+        let kernel = Kernel::boot(simulation.machine(), config, SimTrace::default()).unwrap();
         (simulation, kernel)
     }
 
     /// Runs `program` as one process of the root cgroup; then checks everything.
     pub(super) fn run<F: Future<Output = ()> + 'static>(
         &self,
-        program: impl FnOnce(TestKernel, Process) -> F + 'static,
+        program: impl FnOnce(SimKernel, Process) -> F + 'static,
     ) -> End {
         let (mut simulation, kernel) = self.boot();
         let sim = simulation.machine();
@@ -85,7 +82,7 @@ pub(super) struct End {
     pub(super) disk: DeviceCounters,
     statistics: Statistics,
     stalls: Vec<Stall>,
-    kernel: TestKernel,
+    kernel: SimKernel,
     _simulation: Simulation,
 }
 
@@ -99,7 +96,7 @@ impl End {
     }
 }
 
-pub(super) async fn create(kernel: &TestKernel, process: &Process, path: &str, len: u64) -> OpenFile {
+pub(super) async fn create(kernel: &SimKernel, process: &Process, path: &str, len: u64) -> OpenFile {
     let file = kernel.open(process, path, true).await.expect("a new file");
     let mut offset = 0;
     while offset < len {

@@ -4,13 +4,13 @@
 
 use mm::MemcgId;
 use mm::alloc::flags::AllocFlags;
-use mm::base::event::NoTrace;
 use mm::base::gfp::Gfp;
 use mm::base::layout::{ZoneId, ZoneKind};
 use mm::base::sysctl::Sysctls;
 use mm::decide::balance::{Balance, BalanceNext};
 use mm::memory::Memory;
 use pagetide_sim::machines::{self, GUEST};
+use pagetide_sim::{SimMemory, SimTrace};
 use units::{Bytes, CpuId, NodeId, Order};
 
 const CPU: CpuId = CpuId(0);
@@ -19,7 +19,7 @@ const NODE: NodeId = NodeId(0);
 /// A guest whose memory is in use by movable blocks of 32 pages, of which every 24th was freed: no pageblock
 /// is whole. The per-CPU lists hold no such blocks, and no refill mixes two at a time.
 struct Guest {
-    mem: Memory<NoTrace>,
+    mem: SimMemory,
     dma32: ZoneId,
 }
 
@@ -27,7 +27,7 @@ impl Guest {
     fn fragmented(kernel: &str, mib: u64) -> Self {
         let kernel = mm::Version::parse(kernel).expect("a preset");
         let (_, layout) = machines::build(GUEST, Bytes(mib << 20), &kernel).expect("a machine");
-        let mem = Memory::boot(&layout, kernel, Sysctls::default(), NoTrace).expect("it boots");
+        let mem = Memory::boot(&layout, kernel, Sysctls::default(), SimTrace::default()).expect("it boots");
         let dma32 = mem.zones_up_to(NODE, ZoneKind::Dma32)[1];
         let mut guest = Self { mem, dma32 };
         let mut blocks = Vec::new();

@@ -11,7 +11,7 @@ use mm::MemcgId;
 use mm::alloc::flags::AllocFlags;
 use mm::base::event::{KeepTrace, TraceEvent};
 use mm::base::gfp::Gfp;
-use mm::base::layout::{MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
+use mm::base::layout::{HugeSupport, MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
 use mm::base::sysctl::{Sysctl, Sysctls};
 use mm::base::vmstat::VmEvent;
 use pagetide_sim::{DeviceModel, Hardware, Sim, Simulation};
@@ -53,7 +53,7 @@ fn boot(kernel: &str, sysctls: Sysctls, pass: Pass) -> (Simulation, Kernel<Sim, 
     let config = KernelConfig {
         version: mm::Version::parse(kernel).unwrap(),
         sysctls,
-        layout: MemoryLayout { nodes: vec![NodeLayout { zones }], cpus: 2, huge_pages: false },
+        layout: MemoryLayout { nodes: vec![NodeLayout { zones }], cpus: 2, huge_pages: HugeSupport::Off },
         filesystem: Filesystem::Xfs,
         xfs_log_size: units::Bytes(64 << 20),
         gathers: 16,

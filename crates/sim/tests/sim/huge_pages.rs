@@ -8,20 +8,18 @@ use std::rc::Rc;
 
 use kernel::{Filesystem, HugeAdvice, Kernel, KernelConfig, Machine, Process, WaitReason};
 use mm::MemcgId;
-use mm::base::event::NoTrace;
-use mm::base::layout::{MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
+use mm::base::layout::{HugeSupport, MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
 use mm::base::sysctl::Sysctls;
-use pagetide_sim::{DeviceModel, Hardware, Sim, Simulation};
+use pagetide_sim::{DeviceModel, Hardware, SimKernel, SimTrace, Simulation};
 use units::{Bytes, CpuId, Nanos, Pages, Seed};
 
-type SimKernel = Kernel<Sim, NoTrace>;
 type Counters = BTreeMap<String, u64>;
 
 const MIB: u64 = 1 << 20;
 const HUGE: u64 = 512;
 
 fn flat(mib: u64) -> MemoryLayout {
-    MemoryLayout { huge_pages: true, ..MemoryLayout::flat(Pages(mib * 256), 2) }
+    MemoryLayout { huge_pages: HugeSupport::On, ..MemoryLayout::flat(Pages(mib * 256), 2) }
 }
 
 /// Runs `program` as the first process on `cpu`; returns the counters and the time at its end.
@@ -43,7 +41,7 @@ where
         seed: Seed(1),
     };
     let machine = simulation.machine();
-    let kernel = Kernel::boot(machine.clone(), config, NoTrace).unwrap();
+    let kernel = Kernel::boot(machine.clone(), config, SimTrace::default()).unwrap();
     let task = kernel.clone();
     let main = machine.spawn("main", Some(CpuId(cpu)), async move {
         let process = task.process_start("main", MemcgId::ROOT).await.unwrap();
@@ -182,7 +180,7 @@ fn two_nodes() -> MemoryLayout {
         NodeLayout { zones: vec![zone(ZoneKind::Dma32, 64 * 256)] },
         NodeLayout { zones: vec![zone(ZoneKind::Normal, 64 * 256)] },
     ];
-    MemoryLayout { nodes, cpus: 2, huge_pages: true }
+    MemoryLayout { nodes, cpus: 2, huge_pages: HugeSupport::On }
 }
 
 #[test]

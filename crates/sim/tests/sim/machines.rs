@@ -110,6 +110,7 @@ fn rotating_disks_read_8_mib_ahead_since_6_17_where_nobody_says_otherwise() {
         ("evo-ssd", 32),
         ("quad-node-16g", 32),
         ("guest-tcg", 32),
+        ("guest-uml", 32),
         ("guest-tcg+readahead=8M", 2048),
         ("vm-2cpu+readahead=128k", 32),
     ] {

@@ -4,27 +4,24 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use kernel::{Errno, Filesystem, HugeAdvice, Kernel, KernelConfig, Machine, WaitReason};
-use mm::base::event::NoTrace;
-use mm::base::layout::MemoryLayout;
+use mm::base::layout::{HugeSupport, MemoryLayout};
 use mm::base::sysctl::{Sysctl, Sysctls};
 use mm::base::vmstat::VmEvent;
 use mm::version::rules::{Cgroups, Compaction, DirtyPause, HugePages, Rule, Writepage};
 use mm::{MemcgId, Version};
-use pagetide_sim::{DeviceModel, Hardware, Sim, Simulation};
+use pagetide_sim::{DeviceModel, Hardware, SimKernel, SimTrace, Simulation};
 use units::{Bytes, Nanos, Pages, Seed};
-
-type Linux = Kernel<Sim, NoTrace>;
 
 const MIB: u64 = 1 << 20;
 
 /// A machine of 16 MiB with a SATA SSD, and its kernel.
-fn boot(kernel: &str, answers: &[Rule], left_out: Option<&'static str>) -> (Simulation, Linux) {
+fn boot(kernel: &str, answers: &[Rule], left_out: Option<&'static str>) -> (Simulation, SimKernel) {
     let mut version = Version::parse(kernel).expect("a preset");
     version.rules = version.rules.edited(answers);
     let config = KernelConfig {
         version,
         sysctls: Sysctls::default(),
-        layout: MemoryLayout { huge_pages: true, ..MemoryLayout::flat(Pages(16 << 8), 2) },
+        layout: MemoryLayout { huge_pages: HugeSupport::On, ..MemoryLayout::flat(Pages(16 << 8), 2) },
         filesystem: Filesystem::Ext4,
         xfs_log_size: Bytes(64 * MIB),
         gathers: 16,
@@ -34,7 +31,7 @@ fn boot(kernel: &str, answers: &[Rule], left_out: Option<&'static str>) -> (Simu
     let hardware = Hardware::with_cpus(2).with_device(DeviceModel::SATA_EVO);
     let mut simulation = Simulation::new(hardware).expect("a machine");
     left_out.into_iter().for_each(|task| simulation.leave_out(task));
-    let linux = Kernel::boot(simulation.machine(), config, NoTrace).expect("it boots");
+    let linux = Kernel::boot(simulation.machine(), config, SimTrace::default()).expect("it boots");
     (simulation, linux)
 }
 

@@ -8,13 +8,12 @@
 //! The readers of these tests wait for nothing but memory and their disks.
 
 use kernel::{Filesystem, Kernel, KernelConfig, Machine, WaitReason};
-use mm::base::event::NoTrace;
 use mm::base::gfp::Gfp;
-use mm::base::layout::{MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
+use mm::base::layout::{HugeSupport, MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
 use mm::base::sysctl::Sysctls;
 use mm::version::rules::{DeviceCongestion, Rule};
 use pagetide_sim::run::{Checks, verify};
-use pagetide_sim::{DeviceModel, Hardware, Program, RunError, SimResult, SimRun, Simulation};
+use pagetide_sim::{DeviceModel, Hardware, Program, RunError, SimResult, SimRun, SimTrace, Simulation};
 use units::{Bytes, Nanos, Order, Seed};
 use workload::Workload;
 
@@ -28,7 +27,8 @@ fn play(kernel: &str, mib: u64) -> SimResult {
 
 fn play_version(kernel: mm::Version, mib: u64, disk: DeviceModel) -> SimResult {
     let zone = ZoneLayout::new(ZoneKind::Dma, Bytes(mib * MIB).to_pages_floor());
-    let layout = MemoryLayout { nodes: vec![NodeLayout { zones: vec![zone] }], cpus: 2, huge_pages: false };
+    let layout =
+        MemoryLayout { nodes: vec![NodeLayout { zones: vec![zone] }], cpus: 2, huge_pages: HugeSupport::Off };
     let hardware = Hardware { hz: 100, ..Hardware::with_cpus(2).with_device(disk.clone()).with_device(disk) };
     let file = format!("{mib}M");
     let params = [("readers", "2"), ("file", &file)];
@@ -132,7 +132,11 @@ fn left_by(kernel: &str, gfp: Gfp, order: u8) -> u64 {
     let config = KernelConfig {
         version: mm::Version::parse(kernel).expect("a kernel"),
         sysctls: Sysctls::default(),
-        layout: MemoryLayout { nodes: vec![NodeLayout { zones: vec![zone] }], cpus: 1, huge_pages: false },
+        layout: MemoryLayout {
+            nodes: vec![NodeLayout { zones: vec![zone] }],
+            cpus: 1,
+            huge_pages: HugeSupport::Off,
+        },
         filesystem: Filesystem::Ext4,
         xfs_log_size: Bytes(64 * MIB),
         gathers: 16,
@@ -140,7 +144,7 @@ fn left_by(kernel: &str, gfp: Gfp, order: u8) -> u64 {
         seed: Seed(1),
     };
     let mut simulation = Simulation::new(Hardware::with_cpus(1)).expect("a machine");
-    let linux = Kernel::boot(simulation.machine(), config, NoTrace).expect("it boots");
+    let linux = Kernel::boot(simulation.machine(), config, SimTrace::default()).expect("it boots");
     let thread = linux.clone();
     let task = simulation.machine().spawn("thread", None, async move {
         while thread.alloc_pages(None, gfp, Order(order)).await.is_some() {}

@@ -10,13 +10,10 @@
 
 use kernel::{Filesystem, Kernel, KernelConfig, Machine, Process, WaitReason};
 use mm::MemcgId;
-use mm::base::event::NoTrace;
-use mm::base::layout::{MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
+use mm::base::layout::{HugeSupport, MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
 use mm::base::sysctl::{Sysctl, Sysctls};
-use pagetide_sim::{DeviceModel, Hardware, Sim, Simulation};
+use pagetide_sim::{DeviceModel, Hardware, SimKernel, SimTrace, Simulation};
 use units::{Bytes, Nanos, Pages, Seed};
-
-type Linux = Kernel<Sim, NoTrace>;
 
 const PAGE: u64 = 4096;
 const MACHINE_PAGES: u64 = 2048;
@@ -24,7 +21,7 @@ const MACHINE_PAGES: u64 = 2048;
 const DIRTY_PAGES: u64 = 120;
 
 /// A task in the place of the flusher, which is left to sleep: `fsync` goes the same way.
-async fn sync_without_memory(linux: Linux) {
+async fn sync_without_memory(linux: SimKernel) {
     let process = linux.process_start("writer", MemcgId::ROOT).await.expect("all memory is free");
     let file = linux.open(&process, "file", true).await.expect("memory");
     // The first page is logged with the file itself; once that is written, growth is logged anew.
@@ -36,7 +33,7 @@ async fn sync_without_memory(linux: Linux) {
 }
 
 /// Locks memory, then puts the marks where all file pages together would lift what is free above them.
-async fn raise_marks(linux: &Linux, process: &Process) {
+async fn raise_marks(linux: &SimKernel, process: &Process) {
     let locked = linux.map_anonymous(process, Bytes(MACHINE_PAGES * PAGE)).expect("addresses");
     linux.lock_memory(process, locked, 0, MACHINE_PAGES / 2).await.expect("memory");
     let free = linux.mem(|mem| mem.core.alloc.zones().iter().map(|zone| zone.free_pages().0).sum::<u64>());
@@ -61,7 +58,7 @@ fn a_task_that_sleeps_for_memory_sends_off_the_pages_that_it_writes_back_first()
             layout: MemoryLayout {
                 nodes: vec![NodeLayout { zones: vec![zone] }],
                 cpus: 1,
-                huge_pages: false,
+                huge_pages: HugeSupport::Off,
             },
             filesystem: Filesystem::Xfs,
             xfs_log_size: Bytes(64 << 20),
@@ -69,7 +66,7 @@ fn a_task_that_sleeps_for_memory_sends_off_the_pages_that_it_writes_back_first()
             readahead_pages: 32,
             seed: Seed(1),
         };
-        let linux = Kernel::boot(simulation.machine(), config, NoTrace).expect("it boots");
+        let linux = Kernel::boot(simulation.machine(), config, SimTrace::default()).expect("it boots");
         let task = simulation.machine().spawn("writer", None, sync_without_memory(linux));
         let ended = simulation.run_until_task_done(task, Nanos::from_secs(2));
         assert!(ended.is_ok(), "{version}: {}", ended.expect_err("just seen"));

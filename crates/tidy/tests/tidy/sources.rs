@@ -86,7 +86,7 @@ fn every_file_is_part_of_a_program() {
     let sources = texts(&[".rs"]);
     let is_root = |path: &str| {
         let beside_src = path.split('/').count() == 4 && !path.contains("/src/");
-        beside_src || path.ends_with("/lib.rs") || path.ends_with("/main.rs")
+        beside_src || path.ends_with("/build.rs") || path.ends_with("/lib.rs") || path.ends_with("/main.rs")
     };
     let modules = sources.iter().filter(|text| !is_root(&text.path));
     let alone = modules.filter(|text| !sources.iter().any(|other| has_module(other, &text.path)));

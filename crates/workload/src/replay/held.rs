@@ -443,8 +443,8 @@ mod tests {
         assert_eq!(held.request_parts(), 16.0);
     }
 
-    /// A run of single pages: of the page that each group has in the sample the whole misses none but the first two,
-    /// and whether it is the first of its group decides what the sample goes by.
+    /// A run of single pages. One sampled page in 16 is the first of its group, where the run only goes on; of all
+    /// others readahead has brought the page, but for one that may be among the first two of the run.
     #[test]
     fn what_readahead_of_the_whole_has_brought_is_marked_in_a_sample() {
         let line = |page: u64| format!("1,5,28,4096,{}\n", page * PAGE_SIZE / 512);

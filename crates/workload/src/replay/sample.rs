@@ -194,9 +194,9 @@ mod tests {
     }
 
     /// ```text
-    ///   read       a a b b c c d d | d d e e | f f
-    ///   group      0               | 1       | 2
-    ///   brought            c c d d       e e
+    ///   read       a a b b c c d d | d d e e e e e e | f f
+    ///   group      0               | 1               | 2
+    ///   brought            c c d d       e e e e e e
     /// ```
     /// `b` shows that it is a run, and misses as `a` does. Behind the first part of `d`, and at `f`, it goes on.
     #[test]

@@ -1,7 +1,7 @@
 //! What a scenario says of the virtual machine that runs it: CPUs, NUMA nodes, multi-gen LRU, log of XFS.
 //!
-//! Only a backend `vm:VERSION` has it. Left out: whether QEMU can build such a machine and whether
-//! its kernel has a multi-gen LRU, which the backend finds out.
+//! Only backends `vm:VERSION` and `uml:VERSION` have it. Left out: whether such a machine can be built (User-Mode
+//! Linux has one node, and one CPU as a rule) and whether its kernel has a multi-gen LRU, which the backend finds out.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,7 +15,9 @@ pub const GUEST_NODES_MAX: u16 = 8;
 /// MiB that a log of XFS has at least (blocks of 4 KiB, as made for the guest) and at most.
 pub const XFS_LOG_MIB: std::ops::RangeInclusive<u16> = 4..=2047;
 
-/// The shape of a guest. The default is that of the measured guests.
+/// The shape of a guest. The default is that of the measured guests of QEMU's; see [`Backend::default_guest`].
+///
+/// [`Backend::default_guest`]: super::Backend::default_guest
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Guest {
     /// CPUs, from 1 to [`GUEST_CPUS_MAX`].

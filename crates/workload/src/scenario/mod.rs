@@ -25,7 +25,8 @@ pub use error::{Position, ScenarioError, ScenarioProblem};
 pub use guest::{GUEST_CPUS_MAX, GUEST_NODES_MAX, Guest, LruGen, XFS_LOG_MIB};
 pub use read::Written;
 pub use real::{
-    GUEST_MACHINE, check_kernel, check_lru_gen, check_machine, check_mem, is_guest_machine, lru_gen_of,
+    GUEST_MACHINE, UML_MACHINE, check_kernel, check_lru_gen, check_machine, check_mem, is_guest_machine,
+    lru_gen_of,
 };
 pub use swap::{Swap, SwapArea, SwapDevice, Zswap, check_swap};
 
@@ -55,7 +56,7 @@ pub struct Scenario {
     pub workload: Workload,
     /// The simulated kernel. A real one is what it is.
     pub kernel: Option<KernelSpec>,
-    /// The machine that the kernel runs on, by name; [`GUEST_MACHINE`] for a guest.
+    /// The machine that the kernel runs on, by name; a guest has [one](Backend::guest_machine).
     pub machine: Option<String>,
     /// The machine's memory, from [`MEM_MIN`] to [`MEM_MAX`].
     pub mem: Option<Bytes>,
@@ -85,6 +86,38 @@ pub enum Backend {
     /// A real kernel in a virtual machine, by version or by the path of its image: `vm:6.12`,
     /// `vm:./vmlinuz`.
     Vm(String),
+    /// A real kernel that runs as a program (User-Mode Linux), by version or by its path: `uml:6.12`, `uml:./linux`.
+    Uml(String),
+}
+
+impl Backend {
+    /// What a guest boots: a version or a path. `None` where nothing boots.
+    pub fn guest_kernel(&self) -> Option<&str> {
+        match self {
+            Self::Sim | Self::Host => None,
+            Self::Vm(kernel) | Self::Uml(kernel) => Some(kernel),
+        }
+    }
+
+    /// Whether a kernel of its own boots for each run.
+    pub fn is_guest(&self) -> bool {
+        self.guest_kernel().is_some()
+    }
+
+    /// The machine that a guest is: its model for simulations, and the only one that it can be.
+    pub fn guest_machine(&self) -> Option<&'static str> {
+        match self {
+            Self::Sim | Self::Host => None,
+            Self::Vm(_) => Some(GUEST_MACHINE),
+            Self::Uml(_) => Some(UML_MACHINE),
+        }
+    }
+
+    /// The shape of a guest of which nobody says more.
+    pub fn default_guest(&self) -> Guest {
+        let cpus = if matches!(self, Self::Uml(_)) { 1 } else { Guest::default().cpus };
+        Guest { cpus, ..Guest::default() }
+    }
 }
 
 impl fmt::Display for Backend {
@@ -93,6 +126,7 @@ impl fmt::Display for Backend {
             Self::Sim => f.write_str("sim"),
             Self::Host => f.write_str("host"),
             Self::Vm(version) => write!(f, "vm:{version}"),
+            Self::Uml(version) => write!(f, "uml:{version}"),
         }
     }
 }
@@ -106,11 +140,13 @@ impl std::str::FromStr for Backend {
             let is_path = version.contains('/') && !version.contains(char::is_control);
             is_path || (!version.is_empty() && version.chars().all(allowed))
         };
-        match (text, text.strip_prefix("vm:").filter(is_version)) {
+        let kernel = |kind| text.strip_prefix(kind).filter(is_version).map(str::to_owned);
+        let guest = kernel("vm:").map(Self::Vm).or_else(|| kernel("uml:").map(Self::Uml));
+        match (text, guest) {
             ("sim", _) => Ok(Self::Sim),
             ("host", _) => Ok(Self::Host),
-            (_, Some(version)) => Ok(Self::Vm(version.to_owned())),
-            _ => Err(UnknownName::new("backend", text, ["sim", "host", "vm:VERSION"])),
+            (_, Some(guest)) => Ok(guest),
+            _ => Err(UnknownName::new("backend", text, ["sim", "host", "uml:VERSION", "vm:VERSION"])),
         }
     }
 }

@@ -61,17 +61,21 @@ pub(super) fn read(
     let mut scenario = Scenario {
         workload: file.workload()?,
         kernel: file.optional("kernel", |text| Ok::<KernelSpec, _>(vocabulary.kernel(text)?))?,
-        machine: file.optional("machine", |text| match moved_to.unwrap_or(&backend) {
-            Backend::Host | Backend::Vm(_) if is_guest_machine(text) => Ok(text.to_owned()),
-            _ => Ok(vocabulary.machine(text)?),
+        machine: file.optional("machine", |text| {
+            let written_for = |backend: &Backend| is_guest_machine(text, backend);
+            let is_real = *moved_to.unwrap_or(&backend) != Backend::Sim;
+            match is_real && (written_for(&backend) || moved_to.is_some_and(written_for)) {
+                true => Ok(text.to_owned()),
+                false => Ok(vocabulary.machine(text)?),
+            }
         })?,
         mem: file.optional("mem", parse_mem)?,
         swap: file.optional_list("swap", |text| text.parse::<Swap>())?,
         sysctls: file.sysctls(vocabulary)?,
         seed: file.optional("seed", parse_seed)?.unwrap_or(SEED_DEFAULT),
         interval: file.optional("interval", |text| parse_interval("interval", text))?,
+        guest: file.guest(moved_to.unwrap_or(&backend).default_guest())?,
         backend: moved_to.cloned().unwrap_or(backend),
-        guest: file.guest()?,
     };
     let unused = if own {
         file.check_real(&scenario)?;
@@ -81,7 +85,7 @@ pub(super) fn read(
     };
     if scenario.backend != Backend::Sim {
         if let Some(kernel) = scenario.kernel.as_ref().filter(|_| !unused.contains(&"kernel")) {
-            scenario.guest = file.guest_of(kernel, scenario.guest)?;
+            scenario.guest = file.guest_of(kernel, scenario.guest, &scenario.backend)?;
         }
         scenario.kernel = None; // The backend tells which it is.
     }
@@ -206,7 +210,7 @@ impl<'t> File<'t> {
         if let Some(swap) = &scenario.swap {
             check_swap("swap", swap, backend).map_err(|problem| at("swap", problem))?;
         }
-        if guest.is_some() && !matches!(backend, Backend::Vm(_)) {
+        if guest.is_some() && !backend.is_guest() {
             let backend = backend.to_string();
             let key_at = self.entry("vm").map_or(0, |entry| entry.key_at);
             return Err(self.fail(key_at, ScenarioProblem::NoGuest { what: "[vm]", backend }));
@@ -215,9 +219,14 @@ impl<'t> File<'t> {
     }
 
     /// The guest that also has what the name of its kernel says.
-    fn guest_of(&self, kernel: &KernelSpec, guest: Option<Guest>) -> Result<Option<Guest>, ScenarioError> {
+    fn guest_of(
+        &self,
+        kernel: &KernelSpec,
+        guest: Option<Guest>,
+        backend: &Backend,
+    ) -> Result<Option<Guest>, ScenarioError> {
         let Some(lru_gen) = lru_gen_of(kernel) else { return Ok(guest) };
-        let guest = guest.unwrap_or_default();
+        let guest = guest.unwrap_or_else(|| backend.default_guest());
         if let Some(entry) = self.table("vm")?.into_iter().find(|entry| entry.name == "lru_gen") {
             check_lru_gen(lru_gen, guest.lru_gen).map_err(|problem| self.fail(entry.value_at, problem))?;
             return Ok(Some(guest));
@@ -228,13 +237,12 @@ impl<'t> File<'t> {
     /// What the file says of kernel and machine and that means nothing on the scenario's backend.
     fn unused(&self, scenario: &Scenario) -> Vec<&'static str> {
         let Scenario { kernel, machine, mem, guest, backend, .. } = scenario;
-        let is_guest = matches!(backend, Backend::Vm(_));
         let refused = [
             ("kernel", kernel.as_ref().is_some_and(|kernel| check_kernel("", kernel, backend).is_err())),
             ("machine", machine.as_ref().is_some_and(|machine| check_machine("", machine, backend).is_err())),
             ("mem", mem.is_some_and(|mem| check_mem("", &mem.to_string(), backend).is_err())),
             ("swap", scenario.swap.as_ref().is_some_and(|swap| check_swap("", swap, backend).is_err())),
-            ("[vm]", guest.is_some() && !is_guest),
+            ("[vm]", guest.is_some() && !backend.is_guest()),
         ];
         refused.into_iter().filter_map(|(key, refused)| refused.then_some(key)).collect()
     }
@@ -305,9 +313,8 @@ impl<'t> File<'t> {
     }
 
     /// The table `[vm]`: what it leaves out is as in the measured guests.
-    fn guest(&self) -> Result<Option<Guest>, ScenarioError> {
+    fn guest(&self, mut guest: Guest) -> Result<Option<Guest>, ScenarioError> {
         let Some(table) = self.entry("vm") else { return Ok(None) };
-        let mut guest = Guest::default();
         for entry in self.table("vm")? {
             let text = self.scalar(&entry)?;
             let fail = |problem: ScenarioProblem| self.fail(entry.value_at, problem);

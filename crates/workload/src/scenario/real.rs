@@ -7,16 +7,19 @@
 use super::{Backend, LruGen, ScenarioProblem};
 use crate::vocabulary::KernelSpec;
 
-/// The name of the machine that a guest is: its model for simulations, and the only machine that
+/// The name of the machine that a guest of QEMU's is: its model for simulations, and the only machine that
 /// `vm:VERSION` can be.
 pub const GUEST_MACHINE: &str = "guest-tcg";
+/// The same of User-Mode Linux, `uml:VERSION`.
+pub const UML_MACHINE: &str = "guest-uml";
 
 /// The one thing of it that can be changed behind its name, for a guest, too.
 const READAHEAD: &str = "+readahead=";
 
-/// Whether a guest can be this machine: `guest-tcg`, or `guest-tcg+readahead=SIZE` with the readahead of its disks.
-pub fn is_guest_machine(machine: &str) -> bool {
-    let change = machine.strip_prefix(GUEST_MACHINE);
+/// Whether a guest of `backend` can be this machine: its own, or its own `+readahead=SIZE` with the readahead of its
+/// disks.
+pub fn is_guest_machine(machine: &str, backend: &Backend) -> bool {
+    let change = backend.guest_machine().and_then(|own| machine.strip_prefix(own));
     change.is_some_and(|change| {
         change.is_empty() || change.strip_prefix(READAHEAD).is_some_and(|size| !size.contains('+'))
     })
@@ -51,12 +54,12 @@ pub fn check_kernel(what: &str, kernel: &KernelSpec, backend: &Backend) -> Resul
     let (why, or) = match backend {
         Backend::Sim => return Ok(()),
         Backend::Host => {
-            ("this host runs its own kernel".to_owned(), "boot another one with `--on vm:VERSION`")
+            ("this host runs its own kernel".to_owned(), "boot another one with `--on uml:VERSION`")
         }
-        Backend::Vm(path) if path.contains('/') => {
+        Backend::Vm(path) | Backend::Uml(path) if path.contains('/') => {
             (format!("the guest runs the kernel in `{path}`"), "name another one with `--on`")
         }
-        Backend::Vm(version)
+        Backend::Vm(version) | Backend::Uml(version)
             if is_of(kernel, version) && kernel.features.keys().any(|name| name != LRU_GEN) =>
         {
             let why = format!(
@@ -64,8 +67,10 @@ pub fn check_kernel(what: &str, kernel: &KernelSpec, backend: &Backend) -> Resul
             );
             (why, SIMULATE)
         }
-        Backend::Vm(version) if is_of(kernel, version) => return Ok(()),
-        Backend::Vm(version) => (format!("the guest runs Debian's {version}"), SIMULATE),
+        Backend::Vm(version) | Backend::Uml(version) if is_of(kernel, version) => return Ok(()),
+        Backend::Vm(version) | Backend::Uml(version) => {
+            (format!("the guest runs Debian's {version}"), SIMULATE)
+        }
     };
     Err(not_chosen(what, &kernel.to_string(), why, or))
 }
@@ -75,18 +80,14 @@ pub fn check_kernel(what: &str, kernel: &KernelSpec, backend: &Backend) -> Resul
 /// # Errors
 /// [`ScenarioProblem::NotChosen`].
 pub fn check_machine(what: &str, machine: &str, backend: &Backend) -> Result<(), ScenarioProblem> {
-    let (why, or) = match backend {
-        Backend::Sim => return Ok(()),
-        Backend::Host => ("this host is the machine that it is".to_owned(), SIMULATE),
-        Backend::Vm(_) if is_guest_machine(machine) => return Ok(()),
-        Backend::Vm(_) if machine.starts_with(GUEST_MACHINE) => (
-            format!("of a guest only `{GUEST_MACHINE}{READAHEAD}SIZE` can be changed so"),
-            "shape it with `--mem`, `--vm-cpus` and `--vm-nodes`",
-        ),
-        Backend::Vm(_) => (
-            format!("a guest is a machine of its own, `{GUEST_MACHINE}`"),
-            "shape it with `--mem`, `--vm-cpus` and `--vm-nodes`",
-        ),
+    let (why, or) = match (backend, backend.guest_machine()) {
+        (Backend::Sim, _) => return Ok(()),
+        (_, None) => ("this host is the machine that it is".to_owned(), SIMULATE),
+        (_, Some(_)) if is_guest_machine(machine, backend) => return Ok(()),
+        (_, Some(own)) if machine.starts_with(own) => {
+            (format!("of a guest only `{own}{READAHEAD}SIZE` can be changed so"), SHAPE)
+        }
+        (_, Some(own)) => (format!("a guest is a machine of its own, `{own}`"), SHAPE),
     };
     Err(not_chosen(what, machine, why, or))
 }
@@ -97,7 +98,7 @@ pub fn check_machine(what: &str, machine: &str, backend: &Backend) -> Result<(),
 /// [`ScenarioProblem::NotChosen`].
 pub fn check_mem(what: &str, mem: &str, backend: &Backend) -> Result<(), ScenarioProblem> {
     match backend {
-        Backend::Sim | Backend::Vm(_) => Ok(()),
+        Backend::Sim | Backend::Vm(_) | Backend::Uml(_) => Ok(()),
         Backend::Host => {
             let why = "this host has the memory that it has".to_owned();
             Err(not_chosen(what, mem, why, "bound what the run may use with `--host-limit`"))
@@ -106,6 +107,7 @@ pub fn check_mem(what: &str, mem: &str, backend: &Backend) -> Result<(), Scenari
 }
 
 const SIMULATE: &str = "simulate it with `--on sim`";
+const SHAPE: &str = "shape it with `--mem`, `--vm-cpus` and `--vm-nodes`";
 
 fn not_chosen(what: &str, value: &str, why: String, or: &'static str) -> ScenarioProblem {
     ScenarioProblem::NotChosen { what: what.to_owned(), value: value.to_owned(), why, or }
@@ -174,7 +176,7 @@ mod tests {
             format!("{problem}; {}", problem.hint().unwrap())
         });
         insta::assert_snapshot!(told.join("\n"), @"
-        `--kernel` cannot be `linux-6.12`: this host runs its own kernel; leave it out, or boot another one with `--on vm:VERSION`
+        `--kernel` cannot be `linux-6.12`: this host runs its own kernel; leave it out, or boot another one with `--on uml:VERSION`
         `--machine` cannot be `vm-2cpu`: this host is the machine that it is; leave it out, or simulate it with `--on sim`
         `--mem` cannot be `512M`: this host has the memory that it has; leave it out, or bound what the run may use with `--host-limit`
         `machine` cannot be `skylake-1s`: a guest is a machine of its own, `guest-tcg`; leave it out, or shape it with `--mem`, `--vm-cpus` and `--vm-nodes`

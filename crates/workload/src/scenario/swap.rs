@@ -235,12 +235,12 @@ impl FromStr for Swap {
 /// [`ScenarioProblem::NotChosen`] on this host.
 pub fn check_swap(what: &str, swap: &Swap, backend: &Backend) -> Result<(), ScenarioProblem> {
     match backend {
-        Backend::Sim | Backend::Vm(_) => Ok(()),
+        Backend::Sim | Backend::Vm(_) | Backend::Uml(_) => Ok(()),
         Backend::Host => Err(ScenarioProblem::NotChosen {
             what: what.to_owned(),
             value: swap.to_string(),
             why: "this host swaps to what it swaps to".to_owned(),
-            or: "boot a guest with it by `--on vm:VERSION`",
+            or: "boot a guest with it by `--on uml:VERSION`",
         }),
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use pagetide_workload::scenario::{
-    Backend, GUEST_CPUS_MAX, GUEST_MACHINE, GUEST_NODES_MAX, Guest, LruGen, MEM_MAX, MEM_MIN, Scenario,
-    ScenarioError, XFS_LOG_MIB,
+    Backend, GUEST_CPUS_MAX, GUEST_NODES_MAX, Guest, LruGen, MEM_MAX, MEM_MIN, Scenario, ScenarioError,
+    XFS_LOG_MIB,
 };
 use pagetide_workload::{Vocabulary, Workload};
 use proptest::prelude::*;
@@ -175,7 +175,7 @@ fn every_mistake_is_reported_where_it_stands() {
     line 5, column 11: unknown backend `vm:`
       did you mean `vm:VERSION`?
     line 2, column 10: `kernel` cannot be `linux-5.3`: this host runs its own kernel
-      leave it out, or boot another one with `--on vm:VERSION`
+      leave it out, or boot another one with `--on uml:VERSION`
     line 2, column 10: `kernel` cannot be `linux-5.3`: the guest runs Debian's 6.12
       leave it out, or simulate it with `--on sim`
     line 5, column 2: `[vm]` is for virtual machines, and this runs on `sim`
@@ -275,7 +275,8 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
     let backend = prop_oneof![
         Just(Backend::Sim),
         Just(Backend::Host),
-        "[0-9]{1,2}\\.[0-9]{1,3}(-[a-z0-9]{1,5})?".prop_map(Backend::Vm)
+        "[0-9]{1,2}\\.[0-9]{1,3}(-[a-z0-9]{1,5})?".prop_map(Backend::Vm),
+        "[0-9]{1,2}\\.[0-9]{1,3}(-[a-z0-9]{1,5})?".prop_map(Backend::Uml)
     ];
     let kernel = proptest::sample::select(vec!["linux-5.3", "linux-6.12+root-aging", "linux-5.3-root-aging"]);
     let sysctl = proptest::sample::select(WORDS.sysctls);
@@ -302,13 +303,9 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
             let (simulated, guest) = match backend {
                 Backend::Sim => (true, None),
                 Backend::Host => (false, None),
-                Backend::Vm(_) => (false, guest),
+                Backend::Vm(_) | Backend::Uml(_) => (false, guest),
             };
-            let machine = match backend {
-                Backend::Sim => Some("server"),
-                Backend::Host => None,
-                Backend::Vm(_) => Some(GUEST_MACHINE),
-            };
+            let machine = if simulated { Some("server") } else { backend.guest_machine() };
             let swaps = ["none", "zram:256M", "disk:1G,zram:1M", "zram:5M,zram:6M"];
             let swap = swaps[seed as usize % swaps.len()].parse().unwrap();
             Scenario {

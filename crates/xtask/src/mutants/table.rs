@@ -9,27 +9,18 @@ pub(super) type Place = (&'static str, &'static str, &'static str);
 
 /// Places by file, below `crates/mm/src`.
 pub(super) const TABLE: &[(&str, &[Place])] = &[
+    ("alloc/pageblock.rs", &[("self.free + self.alike(size, old, want) >= size.pages() / 2", "/ 2", "/ 3")]),
     (
         "alloc/fallback.rs",
         &[
-            ("const BOOST_MIN_MANAGED: u64 = 4 * PAGEBLOCK_PAGES as u64;", "4 *", "3 *"),
-            ("order.0 >= PAGEBLOCK_ORDER.0 / 2 || matches!(want, Unmovable | Reclaimable)", "/ 2", "/ 3"),
+            ("const BOOST_MIN_BLOCKS: u64 = 4;", "4;", "3;"),
+            ("order.0 >= size.order().0 / 2 || matches!(want, Unmovable | Reclaimable)", "/ 2", "/ 3"),
             (
-                "order.0 >= PAGEBLOCK_ORDER.0 / 2 || matches!(want, Unmovable | Reclaimable)",
+                "order.0 >= size.order().0 / 2 || matches!(want, Unmovable | Reclaimable)",
                 "Unmovable |",
                 "Movable |",
             ),
-            ("if census.free + census.alike(old, want) >= PAGEBLOCK_PAGES / 2 {", "/ 2", "/ 3"),
-            (
-                "let claimed = census.free + census.alike(migrate_type, want) >= PAGEBLOCK_PAGES / 2;",
-                "/ 2",
-                "/ 3",
-            ),
-            (
-                "const FAST: u64 = (1 + (2 * MigrateType::PCP_TYPES as u64)) * PAGEBLOCK_PAGES as u64;",
-                "2 *",
-                "1 *",
-            ),
+            ("const FAST: u64 = 1 + (2 * MigrateType::PCP_TYPES as u64);", "2 *", "1 *"),
             (
                 "[[Reclaimable, Movable], [Reclaimable, Unmovable], [Unmovable, Movable]];",
                 "[[Reclaimable, Movable]",

@@ -124,7 +124,7 @@ fn since_2_6_35_a_block_that_is_likely_to_grow_is_taken_last() {
         let mut memory = zone(FULL);
         memory.zones[0].free_area = {
             let rules = memory.version.rules.with(Rule::LikelyMerges(merges));
-            FreeArea::new(Pfn(0), memory.zones[0].spanned, &rules)
+            FreeArea::new(Pfn(0), memory.zones[0].spanned, BlockSize::HUGE, &rules)
         };
         let area = &mut memory.zones[0].free_area;
         // The next larger block beside cell 0 would be cells 2 and 3, and they are free.

@@ -11,18 +11,16 @@ use std::pin::Pin;
 use std::rc::Rc;
 
 use kernel::{Filesystem, HugeAdvice, Kernel, KernelConfig, Machine, MapHow, Process, WaitReason};
-use mm::base::event::NoTrace;
 use mm::base::gfp::Gfp;
-use mm::base::layout::{MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
+use mm::base::layout::{HugeSupport, MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
 use mm::base::sysctl::{Sysctl, Sysctls};
 use mm::pages::mapped::AccessAdvice;
 use mm::swap::areas::{AreaKind, AreaSpec};
 use mm::version::rules::{Cgroups, HugePages};
 use mm::{MemcgId, Version};
-use pagetide_sim::{DeviceModel, Hardware, RunError, Sim, Simulation};
+use pagetide_sim::{DeviceModel, Hardware, RunError, SimKernel, SimTrace, Simulation};
 use units::{Bytes, CpuId, Nanos, NodeId, Order, Pages, Pfn, Seed};
 
-type Linux = Kernel<Sim, NoTrace>;
 type Play = Pin<Box<dyn Future<Output = ()>>>;
 
 const KIB: u64 = 1 << 10;
@@ -37,7 +35,7 @@ pub struct Scene {
     /// Zones with their size in MiB.
     zones: &'static [(ZoneKind, u64)],
     sysctls: &'static [(Sysctl, u64)],
-    play: fn(Linux) -> Play,
+    play: fn(SimKernel) -> Play,
 }
 
 /// All that can be seen of a scene that was played.
@@ -153,7 +151,7 @@ impl Scene {
         let config = KernelConfig {
             version: version.clone(),
             sysctls,
-            layout: MemoryLayout { nodes, cpus: 2, huge_pages: false },
+            layout: MemoryLayout { nodes, cpus: 2, huge_pages: HugeSupport::Off },
             filesystem: self.filesystem,
             xfs_log_size: Bytes(64 * MIB),
             gathers: 16,
@@ -166,7 +164,7 @@ impl Scene {
             ..Hardware::with_cpus(2).with_device(self.device.clone())
         };
         let mut simulation = Simulation::new(hardware).expect("a machine");
-        let linux = Kernel::boot(simulation.machine(), config, NoTrace).expect("it boots");
+        let linux = Kernel::boot(simulation.machine(), config, SimTrace::default()).expect("it boots");
         let task = simulation.machine().spawn("scene", None, (self.play)(linux.clone()));
         let limit = Nanos::from_secs(3600);
         // Rules that no kernel had together may need more memory than a scene has; a kernel may not.
@@ -187,29 +185,29 @@ impl Scene {
     }
 }
 
-fn has_groups(linux: &Linux) -> bool {
+fn has_groups(linux: &SimKernel) -> bool {
     linux.mem(|mem| mem.core.rules().cgroups == Cgroups::V2)
 }
 
 /// A new cgroup. Where there are none, all that would be in it is in the root.
-async fn group(linux: &Linux, name: &str) {
+async fn group(linux: &SimKernel, name: &str) {
     let maker = process(linux, "maker", "").await;
     assert_eq!(linux.cgroup_create(&maker, name).await.is_ok(), has_groups(linux), "{name}");
     linux.process_exit(&maker);
 }
 
-async fn limit(linux: &Linux, group: &str, file: &str, value: &str) {
+async fn limit(linux: &SimKernel, group: &str, file: &str, value: &str) {
     assert_eq!(linux.cgroup_write(group, file, value).await.is_ok(), has_groups(linux), "{group}");
 }
 
 /// A process in a cgroup; the root for the empty path, or where there are none.
-async fn process(linux: &Linux, name: &str, group: &str) -> Process {
+async fn process(linux: &SimKernel, name: &str, group: &str) -> Process {
     let memcg = linux.find_memcg(group).unwrap_or(MemcgId::ROOT);
     linux.process_start(name, memcg).await.expect("memory for a process")
 }
 
 /// Runs all at once, each a task of its own, until the last has ended.
-async fn together(linux: &Linux, tasks: Vec<Play>) {
+async fn together(linux: &SimKernel, tasks: Vec<Play>) {
     let machine = linux.machine().clone();
     let (left, done) = (Rc::new(Cell::new(tasks.len())), machine.new_queue());
     for (number, task) in tasks.into_iter().enumerate() {
@@ -231,7 +229,7 @@ fn file_name(what: &str, group: &str) -> String {
 }
 
 /// Reads a hot file again and again while it streams through another, in calls of 64 KiB.
-async fn reader(linux: Linux, group: &'static str, hot: u64, stream: u64, rounds: u64) {
+async fn reader(linux: SimKernel, group: &'static str, hot: u64, stream: u64, rounds: u64) {
     let name = |what: &str| file_name(what, group);
     let process = process(&linux, group, group).await;
     linux.lay_out_file(&name("hot"), Bytes(hot)).expect("a new file");
@@ -251,7 +249,7 @@ async fn reader(linux: Linux, group: &'static str, hot: u64, stream: u64, rounds
 }
 
 /// A file is mapped twice, once with accesses that are said to be random, beside a stream.
-async fn mapped(linux: Linux) {
+async fn mapped(linux: SimKernel) {
     let process = process(&linux, "", "mapped").await;
     let sizes = [("hot", 2 * MIB), ("stream", 40 * MIB)];
     for (name, size) in sizes {
@@ -275,7 +273,7 @@ async fn mapped(linux: Linux) {
 }
 
 /// Two groups without limits compete for memory.
-async fn page_cache(linux: Linux) {
+async fn page_cache(linux: SimKernel) {
     for name in ["A", "B"] {
         group(&linux, name).await;
     }
@@ -285,7 +283,7 @@ async fn page_cache(linux: Linux) {
 }
 
 /// Siblings below a limit that share out protection, beside a group that is not limited.
-async fn limits(linux: Linux) {
+async fn limits(linux: SimKernel) {
     let groups = [
         ("P", "memory.max", "8M"),
         ("P", "memory.low", "5M"),
@@ -325,7 +323,7 @@ async fn limits(linux: Linux) {
 }
 
 /// Creates files of up to two pages, then looks at every third.
-async fn create(linux: Linux, group: &'static str, count: u64) {
+async fn create(linux: SimKernel, group: &'static str, count: u64) {
     let process = process(&linux, "creator", group).await;
     let name = |number: u64| file_name(&number.to_string(), group);
     for number in 0..count {
@@ -339,7 +337,7 @@ async fn create(linux: Linux, group: &'static str, count: u64) {
 }
 
 /// Many small files beside page cache, in a group with a limit and outside.
-async fn small_files(linux: Linux) {
+async fn small_files(linux: SimKernel) {
     group(&linux, "A").await;
     limit(&linux, "A", "memory.max", "3M").await;
     let tasks: Vec<Play> = vec![
@@ -351,7 +349,7 @@ async fn small_files(linux: Linux) {
 }
 
 /// Writes more than fits, over and over, while somebody reads.
-async fn writer(linux: Linux, group: &'static str, size: u64, rounds: u64) {
+async fn writer(linux: SimKernel, group: &'static str, size: u64, rounds: u64) {
     let process = process(&linux, "writer", group).await;
     let Ok(file) = linux.open(&process, &file_name("written", group), true).await else { return };
     for round in 0..rounds {
@@ -365,7 +363,7 @@ async fn writer(linux: Linux, group: &'static str, size: u64, rounds: u64) {
     linux.process_exit(&process);
 }
 
-async fn writes(linux: Linux) {
+async fn writes(linux: SimKernel) {
     group(&linux, "A").await;
     limit(&linux, "A", "memory.max", "4M").await;
     let tasks: Vec<Play> = vec![
@@ -377,7 +375,7 @@ async fn writes(linux: Linux) {
 }
 
 /// Anonymous memory, some of it locked, takes most of the page cache's room.
-async fn anonymous(linux: Linux) {
+async fn anonymous(linux: SimKernel) {
     let reading: Play = Box::pin(reader(linux.clone(), "", 2 * MIB, 12 * MIB, 3));
     let other = linux.clone();
     let touching: Play = Box::pin(async move {
@@ -393,7 +391,7 @@ async fn anonymous(linux: Linux) {
 
 /// Anonymous memory and files below a limit and beside it, with compressed memory to swap to: hot pages, cold
 /// ones that come back at the end, and files that are read round and round.
-async fn swapping(linux: Linux) {
+async fn swapping(linux: SimKernel) {
     linux.swap_on(AreaSpec { kind: AreaKind::Zram, pages: 4096, priority: None });
     for (name, file, value) in
         [("P", "memory.max", "5M"), ("P/A", "memory.swap.max", "1M"), ("Q", "memory.high", "12M")]
@@ -438,7 +436,7 @@ async fn swapping(linux: Linux) {
 }
 
 /// Blocks of pages for an interrupt, taken in bursts while readers fill memory.
-async fn interrupts(linux: Linux, order: Order, bursts: u64) {
+async fn interrupts(linux: SimKernel, order: Order, bursts: u64) {
     for burst in 0..bursts {
         let mut held: Vec<Pfn> = Vec::new();
         for _ in 0..24 {
@@ -450,12 +448,12 @@ async fn interrupts(linux: Linux, order: Order, bursts: u64) {
     }
 }
 
-fn free(linux: &Linux, held: &[Pfn], order: Order) {
+fn free(linux: &SimKernel, held: &[Pfn], order: Order) {
     let CpuId(cpu) = linux.machine().current_cpu();
     linux.mem(|mem| held.iter().for_each(|&pfn| mem.core.alloc.free(CpuId(cpu), pfn, order)));
 }
 
-async fn atomic(linux: Linux) {
+async fn atomic(linux: SimKernel) {
     let tasks: Vec<Play> = vec![
         Box::pin(reader(linux.clone(), "", 4 * MIB, 16 * MIB, 4)),
         Box::pin(create(linux.clone(), "", 300)),
@@ -466,7 +464,7 @@ async fn atomic(linux: Linux) {
 }
 
 /// Unmovable pages come and go among movable ones, so that each takes blocks of the other.
-async fn mixed(linux: Linux) {
+async fn mixed(linux: SimKernel) {
     let other = linux.clone();
     let unmovable: Play = Box::pin(async move {
         let mut held: Vec<Pfn> = Vec::new();
@@ -490,7 +488,7 @@ async fn mixed(linux: Linux) {
 }
 
 /// Memory that wants huge pages, after page cache and files have broken blocks up.
-async fn huge(linux: Linux) {
+async fn huge(linux: SimKernel) {
     reader(linux.clone(), "", 3 * MIB, 18 * MIB, 3).await;
     create(linux.clone(), "", 300).await;
     let process = process(&linux, "huge", "").await;

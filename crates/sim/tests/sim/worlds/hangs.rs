@@ -5,11 +5,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use kernel::{Filesystem, Kernel, KernelConfig, Machine, Process};
 use mm::MemcgId;
-use mm::base::event::NoTrace;
 use mm::base::layout::MemoryLayout;
 use mm::base::sysctl::Sysctls;
 use pagetide_sim::run::{Checks, verify_watched};
-use pagetide_sim::{DeviceModel, Hardware, Program, Sim, SimRun, SimSystem, Simulation};
+use pagetide_sim::{DeviceModel, Hardware, Program, SimKernel, SimRun, SimSystem, SimTrace, Simulation};
 use units::{Bytes, Nanos, Pages, Seed};
 use workload::system::{OpenMode, System, TaskSpec};
 use workload::{Outcome, Workload, WorkloadError};
@@ -110,7 +109,7 @@ fn raise_reserve(with_kswapd: bool) -> Result<Nanos, String> {
         readahead_pages: 0,
         seed: Seed(1),
     };
-    let kernel = Kernel::boot(simulation.machine(), config, NoTrace).expect("it boots");
+    let kernel = Kernel::boot(simulation.machine(), config, SimTrace::default()).expect("it boots");
     let mut oracle = Oracle::new(Calls::new(Bounds::of(&spec, 1)));
     let (sim, watched) = (simulation.machine(), kernel.clone());
     simulation.after_every_event(move || oracle.look(&sim, || Left::of(&watched)));
@@ -129,7 +128,7 @@ fn raise_reserve(with_kswapd: bool) -> Result<Nanos, String> {
     ended.map_err(|panic| text_of(panic.as_ref()))
 }
 
-async fn read_on(kernel: &Kernel<Sim, NoTrace>, process: &Process) {
+async fn read_on(kernel: &SimKernel, process: &Process) {
     kernel.lay_out_file("file", Bytes(64 << 20)).expect("a new file");
     let file = kernel.open(process, "file", false).await.expect("memory");
     kernel.read(process, &file, 0, 24 << 20).await.expect("memory");

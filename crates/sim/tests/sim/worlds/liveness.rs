@@ -23,16 +23,14 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use kernel::{CostOp, Kernel, Machine, WaitReason};
-use mm::Memory;
+use kernel::{CostOp, Machine, WaitReason};
 use mm::alloc::flags::AllocFlags;
 use mm::alloc::watermark::Mark;
 use mm::alloc::zone::Zone;
-use mm::base::event::NoTrace;
 use mm::base::layout::ZoneKind;
 use mm::decide::over_high;
 use mm::lru::lists::LruList;
-use pagetide_sim::{Doing, Sim, SimRun, Stall, Unfinished};
+use pagetide_sim::{Doing, Sim, SimKernel, SimMemory, SimRun, Stall, Unfinished};
 use units::{Nanos, Order};
 
 /// A reclaimer's wait for the disk or for progress: `HZ` / 10.
@@ -208,7 +206,7 @@ pub struct Left {
 }
 
 impl Left {
-    pub fn of(kernel: &Kernel<Sim, NoTrace>) -> Self {
+    pub fn of(kernel: &SimKernel) -> Self {
         let mut left = Self { free: 0, reclaimable: 0, hope: false };
         kernel.mem(|mem| {
             for zone in mem.core.alloc.zones() {
@@ -225,7 +223,7 @@ impl Left {
 }
 
 /// File pages of a zone in groups that use more than their effective `memory.min`.
-fn unprotected(mem: &Memory<NoTrace>, zone: &Zone) -> u64 {
+fn unprotected(mem: &SimMemory, zone: &Zone) -> u64 {
     let groups = mem.core.cgroups.ids().filter(|&id| {
         let group = &mem.core.cgroups[id];
         group.effective_min == 0 || group.memory.usage > group.effective_min

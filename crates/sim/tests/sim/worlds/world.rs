@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use kernel::Filesystem;
 use mm::Version;
-use mm::base::layout::{MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
+use mm::base::layout::{HugeSupport, MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
 use mm::base::sysctl::{Sysctl, Sysctls};
 use mm::version::rules::{Cgroups, Rule};
 use pagetide_sim::{DeviceModel, Hardware, Program, RunError, SimError, SimRun};
@@ -173,7 +173,7 @@ fn draw_layout(pages: u64, cpus: u16, stream: &mut Stream) -> MemoryLayout {
         let second = layout.nodes[0].clone();
         layout.nodes.push(second);
     }
-    layout.huge_pages = stream.chance(1, 4);
+    layout.huge_pages = HugeSupport::switched(stream.chance(1, 4));
     layout
 }
 

@@ -8,13 +8,12 @@
 //!
 //! Left out: that writing a new page changes its inode once more; that some pages are in use just now.
 
+use pagetide_sim::SimMemory;
 use std::collections::BTreeSet;
 
 use kernel::OomCall;
-use mm::Memory;
 use mm::alloc::flags::{AllocFlags, gfp_zone};
 use mm::alloc::watermark::Mark;
-use mm::base::event::NoTrace;
 use mm::base::frame::PageFlags;
 use mm::base::gfp::Gfp;
 use mm::base::ids::MappingId;
@@ -23,11 +22,9 @@ use mm::fs::xfs::buf::{CLUSTER_PAGES, ClusterId};
 use mm::fs::xfs::items::ItemState;
 use units::{CpuId, Nanos, Order};
 
-type Mem = Memory<NoTrace>;
-
 /// Whether the request could be served from some zone at the min mark, and the most pages beyond the mark
 /// (negative: what is short).
-pub fn surplus(mem: &Mem, call: OomCall) -> i64 {
+pub fn surplus(mem: &SimMemory, call: OomCall) -> i64 {
     let OomCall { gfp, order, cpu } = call;
     let flags = AllocFlags::slow(gfp, false);
     let of = |&id: &_| {
@@ -42,7 +39,7 @@ pub fn surplus(mem: &Mem, call: OomCall) -> i64 {
 }
 
 /// What would be there if only the grace periods ended that run, and per-CPU lists were emptied.
-pub fn freed_already(mem: &Mem, call: OomCall) -> i64 {
+pub fn freed_already(mem: &SimMemory, call: OomCall) -> i64 {
     let mut mem = mem.clone();
     for _ in 0..3 {
         let _ = mem.grace_period_ended(call.cpu);
@@ -52,7 +49,7 @@ pub fn freed_already(mem: &Mem, call: OomCall) -> i64 {
 }
 
 /// What would be there for the request if all were written and dropped that nobody uses.
-pub fn emptied(mem: &Mem, call: OomCall) -> i64 {
+pub fn emptied(mem: &SimMemory, call: OomCall) -> i64 {
     let mut mem = mem.clone();
     let cpu = call.cpu;
     mem.lru_drain_all();
@@ -67,12 +64,12 @@ pub fn emptied(mem: &Mem, call: OomCall) -> i64 {
     surplus(&mem, call)
 }
 
-fn mappings(mem: &Mem) -> Vec<MappingId> {
+fn mappings(mem: &SimMemory) -> Vec<MappingId> {
     mem.cache.trees().ids().collect()
 }
 
 /// Every dirty page is written, and every write under way ends.
-fn write_pages(mem: &mut Mem) {
+fn write_pages(mem: &mut SimMemory) {
     for mapping in mappings(mem) {
         while mem.start_writeback(mapping, 0, u32::MAX).is_some() {}
         for (index, pfn) in mem.cache.trees().heads(mapping) {
@@ -90,7 +87,7 @@ fn write_pages(mem: &mut Mem) {
 }
 
 /// All that was changed is in the log on the disk.
-fn force_log(mem: &mut Mem, cpu: CpuId) {
+fn force_log(mem: &mut SimMemory, cpu: CpuId) {
     let _ = mem.log_close();
     while mem.log_next_record(true).is_some() {}
     for record in mem.fs.xfs_log.records_on_their_way() {
@@ -100,7 +97,7 @@ fn force_log(mem: &mut Mem, cpu: CpuId) {
 }
 
 /// Writes of inodes that are under way end.
-fn end_flushes(mem: &mut Mem, cpu: CpuId) {
+fn end_flushes(mem: &mut SimMemory, cpu: CpuId) {
     let items = mem.fs.xfs_log.items();
     let flushing = mappings(mem).into_iter().filter(|&mapping| items.state(mapping) == ItemState::Flushing);
     let clusters: BTreeSet<ClusterId> = flushing.map(|mapping| items.cluster(mapping)).collect();
@@ -110,7 +107,7 @@ fn end_flushes(mem: &mut Mem, cpu: CpuId) {
 }
 
 /// What the thread does that pushes the AIL.
-fn push(mem: &mut Mem, cpu: CpuId) {
+fn push(mem: &mut SimMemory, cpu: CpuId) {
     let mut push = AilPush::new(Nanos::ZERO);
     let mut rests = 0;
     while rests < 3 {
@@ -132,7 +129,7 @@ fn push(mem: &mut Mem, cpu: CpuId) {
 }
 
 /// Reads a buffer into pages of the reserve; false when there are none, whatever is emptied.
-fn read(mem: &mut Mem, cpu: CpuId, cluster: ClusterId) -> bool {
+fn read(mem: &mut SimMemory, cpu: CpuId, cluster: ClusterId) -> bool {
     for _ in 0..2 {
         let page = |_| mem.core.alloc.alloc(cpu, Gfp::NOFS, Order(0), AllocFlags::NO_WATERMARKS).page;
         let pages = [0; CLUSTER_PAGES].map(page);
@@ -147,8 +144,9 @@ fn read(mem: &mut Mem, cpu: CpuId, cluster: ClusterId) -> bool {
 }
 
 /// Everything goes that is clean and not in use.
-fn empty(mem: &mut Mem, cpu: CpuId) {
-    let left = |mem: &Mem| (mem.core.alloc.free_pages(), mem.fs.vfs.count(), mem.cache.trees().total_pages());
+fn empty(mem: &mut SimMemory, cpu: CpuId) {
+    let left =
+        |mem: &SimMemory| (mem.core.alloc.free_pages(), mem.fs.vfs.count(), mem.cache.trees().total_pages());
     loop {
         let before = left(mem);
         for mapping in mappings(mem) {

@@ -1,0 +1,227 @@
+//! `guest-uml`: a guest of User-Mode Linux, Debian's kernels, at any size of memory.
+//!
+//! # What the kernel manages
+//! One node, one CPU, one zone, Normal; no huge pages, so that a pageblock is the largest block, 1024 pages.
+//! ```text
+//!   frames = image, per-CPU | struct pages, 64 bytes for each frame | hash tables | initramfs | managed at boot
+//!            reserved, the  |                                       |             | returned  |
+//!            same in every guest of a kernel                                      | when it is unpacked
+//! ```
+//! Hash tables are those of dentries and inodes, as in `guest.rs`.
+//!
+//! # How far the rule is off
+//! Of 64 guests (four kernels, 16 sizes from 32M to 8G, started without address space randomisation) it gives pages
+//! managed and `min_free_kbytes` to the page and the kB; the tests have 12 sizes, and marks and the per-CPU list of
+//! 12 guests.
+//!
+//! Up to 6.12, UML counts memory for the gap that randomisation leaves behind its image, up to 1 GiB ("Adding N bytes
+//! to physical memory to account for exec-shield gap"): each guest has struct pages, and up to 8192 entries of hash
+//! tables, for memory that it has not, a random number of up to 4096 pages and more. `setarch -R` stops that; 7.2
+//! does it by itself.
+//!
+//! # How fast it is
+//! The kernel runs at its host's speed, programs are dear to enter and leave: see [`COSTS`]. Its disk is a file in
+//! the host's page cache, read by one thread beside the kernel's ([`crate::device_model::DeviceModel::UBD`]).
+//!
+//! Left out: 7.2 without SMP holds no pages on per-CPU lists at all (`count` and `high` were 0 in every guest); that
+//! gap; the initramfs of a guest program (its size, in pages, is returned and kept again).
+
+use mm::base::layout::{HugeSupport, MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
+use mm::version::presets::Version;
+use units::{Bytes, Nanos, PAGE_SIZE, Pages};
+
+use crate::cost::CostTable;
+use crate::machines::measured::{self, Measured, hash_tables, nearest};
+
+/// The least that `--on uml:VERSION` takes. With 48 MiB a guest boots, too; with 32 MiB two of the four start boosted.
+pub(super) const LEAST_MEM: Bytes = Bytes(64 << 20);
+
+/// `CONFIG_HZ` of all four.
+pub(super) const HZ: u64 = 100;
+
+/// Pages of the measured guests' initramfs, a program of 744 KiB: managed after marks were computed, and kept again
+/// by what it is unpacked to.
+const INITRAMFS: u64 = 186;
+
+/// What differs from the cost table, in nanoseconds. A guest's program runs in a process of its own, which the kernel
+/// follows by ptrace: the kernel itself is as fast as its host, but each call and each fault is two switches of the
+/// host's, and each page that is mapped a call of the host's.
+///
+/// From a program as `init` of 6.12 with 128 MiB on a busy host, each figure the 25th percentile (of file pages the
+/// 10th) of some hundreds to thousands of short runs by the CPU's clock, so that what else the host did is in the upper
+/// half: a call 5.5 us; a fault on fresh memory 20.8 and 21.6 us; reading cached pages, 1 MiB a call, 0.63 us a page;
+/// a fault that maps 16 cached pages around 29.9 us; creating, writing and closing a file of 4 KiB 36.5 us, opening
+/// and closing it 16.0 us, removing it 16.6 us (ext4). Calls that are part of it are taken off.
+const COSTS: [(&str, u64); 8] = [
+    ("syscall", 5_500),
+    ("minor_fault", 20_600),
+    ("copy_page", 600),
+    ("map_around", 560),
+    ("file_open", 5_000),
+    ("file_create", 19_000),
+    ("file_unlink", 11_000),
+    ("user_microsecond", 0),
+];
+
+/// What differs from the cost table.
+pub(super) fn set_costs(costs: &mut CostTable) {
+    for (name, nanos) in COSTS {
+        costs.set(name, Nanos(nanos)).expect("the cost table has that row");
+    }
+}
+
+/// A kernel of which guests were measured, in pages.
+struct MeasuredKernel {
+    name: &'static str,
+    /// Never managed, beside struct pages and hash tables.
+    reserved: u64,
+    /// Frames, beside struct pages, that hash tables are not sized by. Up to 6.1 all count; of the others the tables
+    /// double between 21,000 and 21,020 and between 137,500 and 137,525 frames (6.12), and between 22,040 and 22,060
+    /// and 138,550 and 138,575 (7.2).
+    not_hashed: u64,
+    /// What the workload cannot have: managed less free pages and those on the per-CPU list when the first program
+    /// runs, at the sizes of [`KEPT_AT`], the least of three to four boots: what boot needed for a moment is in the
+    /// others.
+    kept: [u64; KEPT_AT.len()],
+}
+
+impl Measured for MeasuredKernel {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+/// In MiB.
+const KEPT_AT: [u64; 4] = [64, 512, 2048, 8192];
+
+const MEASURED: [MeasuredKernel; 4] = [
+    MeasuredKernel { name: "linux-5.10", reserved: 3_566, not_hashed: 0, kept: [2_666, 3_422, 4_490, 4_706] },
+    MeasuredKernel { name: "linux-6.1", reserved: 2_741, not_hashed: 0, kept: [3_135, 3_809, 4_853, 5_201] },
+    MeasuredKernel {
+        name: "linux-6.12",
+        reserved: 2_955,
+        not_hashed: 4_300,
+        kept: [3_011, 3_659, 4_579, 5_158],
+    },
+    MeasuredKernel {
+        name: "linux-7.2",
+        reserved: 3_161,
+        not_hashed: 5_320,
+        kept: [3_063, 3_721, 4_633, 5_215],
+    },
+];
+
+impl MeasuredKernel {
+    /// Linear between measured sizes, and as at the nearest one beyond them.
+    fn kept(&self, frames: u64) -> u64 {
+        let at = KEPT_AT.map(|mib| (mib << 20) / PAGE_SIZE);
+        let next = at.partition_point(|&size| size < frames);
+        if next == 0 || next == at.len() {
+            return self.kept[next.min(at.len() - 1)];
+        }
+        let (part, whole) = (frames - at[next - 1], at[next] - at[next - 1]);
+        ((self.kept[next - 1] * (whole - part)) + (self.kept[next] * part)) / whole
+    }
+}
+
+fn struct_pages(frames: u64) -> u64 {
+    const STRUCT_PAGE: u64 = 64;
+    (frames * STRUCT_PAGE).div_ceil(PAGE_SIZE)
+}
+
+/// The guest's zone with `mem` of memory.
+pub(super) fn layout(mem: Bytes, kernel: &Version) -> MemoryLayout {
+    let measured = nearest(&MEASURED, kernel.base);
+    let frames = mem.to_pages_floor().0;
+    let beside_structs = frames - struct_pages(frames);
+    let managed = beside_structs - hash_tables(beside_structs - measured.not_hashed) - measured.reserved;
+    let zone = ZoneLayout {
+        kind: ZoneKind::Normal,
+        managed: Pages(managed),
+        managed_at_boot: Pages(managed - INITRAMFS),
+        kept_by_kernel: Pages(measured.kept(frames)),
+    };
+    MemoryLayout { nodes: vec![NodeLayout { zones: vec![zone] }], cpus: 1, huge_pages: HugeSupport::Absent }
+}
+
+/// What stands for the boot of a kernel of which no guest was measured.
+pub(super) fn assumed(kernel: &Version) -> Option<String> {
+    measured::assumed(&MEASURED, kernel)
+}
+
+#[cfg(test)]
+mod tests {
+    use mm::Memory;
+    use mm::alloc::watermark::Mark;
+    use mm::base::event::NoTrace;
+    use mm::base::layout::ZoneId;
+    use mm::base::sysctl::{Sysctl, Sysctls};
+    use units::CpuId;
+
+    use super::*;
+
+    /// MiB; pages managed under 5.10, 6.1, 6.12 and 7.2, from `/proc/zoneinfo`.
+    const GUESTS: [(u64, [u64; 4]); 12] = [
+        (64, [12_538, 13_363, 13_149, 12_943]),
+        (96, [20_578, 21_403, 21_189, 20_983]),
+        (128, [28_642, 29_467, 29_253, 29_047]),
+        (192, [44_722, 45_547, 45_333, 45_127]),
+        (256, [60_850, 61_675, 61_461, 61_255]),
+        (384, [93_010, 93_835, 93_621, 93_415]),
+        (512, [125_266, 126_091, 125_877, 125_671]),
+        (768, [189_586, 190_411, 190_197, 189_991]),
+        (1024, [254_098, 254_923, 254_709, 254_503]),
+        (2048, [511_762, 512_587, 512_373, 512_167]),
+        (4096, [1_027_090, 1_027_915, 1_027_701, 1_027_495]),
+        (8192, [2_057_746, 2_058_571, 2_058_357, 2_058_151]),
+    ];
+
+    type GuestMarks = (u64, &'static str, u64, [u64; 3], [u32; 2]);
+
+    /// MiB; kernel, `min_free_kbytes`, the three marks, batch and high (high_min) of the per-CPU list.
+    const MARKS: [GuestMarks; 12] = [
+        (64, "linux-5.10", 889, [222, 277, 332], [3, 18]),
+        (128, "linux-5.10", 1_349, [337, 421, 505], [7, 42]),
+        (512, "linux-5.10", 2_829, [707, 883, 1_059], [31, 186]),
+        (8192, "linux-5.10", 11_475, [2_868, 4_925, 6_982], [63, 378]),
+        (64, "linux-6.1", 918, [229, 286, 343], [3, 286]),
+        (192, "linux-6.1", 1_703, [425, 531, 637], [15, 531]),
+        (4096, "linux-6.1", 8_110, [2_027, 3_054, 4_081], [63, 3_054]),
+        (96, "linux-6.12", 1_159, [289, 361, 433], [3, 361]),
+        (1024, "linux-6.12", 4_036, [1_009, 1_263, 1_517], [63, 1_263]),
+        (192, "linux-7.2", 1_695, [423, 528, 633], [7, 528]),
+        (256, "linux-7.2", 1_976, [494, 617, 740], [15, 617]),
+        (768, "linux-7.2", 3_485, [871, 1_088, 1_305], [63, 1_088]),
+    ];
+
+    #[test]
+    fn marks_and_per_cpu_lists_are_the_guests_to_the_page() {
+        for (mib, kernel, min_free_kbytes, marks, sizes) in MARKS {
+            let version = Version::parse(kernel).unwrap();
+            let layout = layout(Bytes(mib << 20), &version);
+            let mem = Memory::boot(&layout, version, Sysctls::default(), NoTrace).unwrap();
+            let zone = &mem.core.alloc.zones()[0];
+            let pcp = mem.core.alloc.pcp(CpuId(0), ZoneId(0)).sizes();
+            let of_rule = (
+                mem.core.alloc.sysctls().get(Sysctl::MinFreeKbytes),
+                Mark::ALL.map(|mark| zone.watermarks.mark(mark)),
+                [pcp.batch, pcp.high_min],
+            );
+            assert_eq!(of_rule, (min_free_kbytes, marks, sizes), "{kernel} with {mib} MiB");
+            assert_eq!(mem.core.alloc.block_size().pages(), 1024);
+        }
+    }
+
+    #[test]
+    fn the_rule_gives_every_measured_guest_to_the_page() {
+        for (mib, managed) in GUESTS {
+            let by_rule = MEASURED.map(|measured| {
+                let zones =
+                    layout(Bytes(mib << 20), &Version::parse(measured.name).unwrap()).nodes.remove(0).zones;
+                assert_eq!(zones.iter().map(|zone| zone.kind).collect::<Vec<_>>(), [ZoneKind::Normal]);
+                zones[0].managed.0
+            });
+            assert_eq!(by_rule, managed, "{mib} MiB");
+        }
+    }
+}

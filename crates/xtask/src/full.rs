@@ -1,0 +1,58 @@
+//! `cargo xtask test full`: everything that `cargo xtask test` does, and what takes hours.
+//!
+//! Many more random worlds, in a release build, and wrong code put before the tests of `mm`. When all of it has
+//! passed, a file below cargo's target folder says of which commit; `cargo xtask test` ends with it. Left out: who
+//! else ran it, and where.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::built::{root, target};
+use crate::mutants;
+use crate::step::{Report, cargo, say};
+
+/// Random worlds of each kind; an ordinary test makes a twentieth of them.
+const WORLDS: &str = "5000";
+
+/// The steps behind those of an ordinary test.
+pub(crate) const STEPS: usize = 2;
+
+/// Adds them to `report`, and notes it if all have passed.
+pub(crate) fn test(report: &mut Report) {
+    report.step("many worlds", || {
+        let arguments =
+            ["test", "--package=pagetide-sim", "--release", "--locked", "--test=sim", "every_world"];
+        cargo(&arguments, &[("PAGETIDE_WORLDS", WORLDS)])
+    });
+    report.step("mutants", || mutants::run(&[]));
+    if report.all_passed() {
+        let file = file();
+        let noted = fs::create_dir_all(target()).and_then(|()| fs::write(&file, commit()));
+        if let Err(error) = noted {
+            say(&format!("{}: {error}", file.display()));
+        }
+    }
+}
+
+/// Says when it was last whole.
+pub(crate) fn tell_last() {
+    match fs::read_to_string(file()) {
+        Ok(commit) => say(&format!("`cargo xtask test full` last passed here at {}", commit.trim())),
+        Err(_) => say("`cargo xtask test full` has not passed here yet"),
+    }
+}
+
+fn file() -> PathBuf {
+    target().join("full-test-passed")
+}
+
+/// What is checked out: `1234abcd of 2026-11-23`.
+fn commit() -> String {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).current_dir(root()).output();
+        output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
+    };
+    let changed = if git(&["status", "--porcelain"]).is_empty() { "" } else { ", with changes" };
+    format!("{}{changed}\n", git(&["log", "-1", "--format=%h of %cs"]))
+}
