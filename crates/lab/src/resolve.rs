@@ -560,7 +560,7 @@ pub fn command(scenario: &Scenario) -> String {
         add("on", &scenario.backend.to_string());
     }
     if let Some(guest) = &scenario.guest {
-        let default = Guest::default();
+        let default = scenario.backend.default_guest();
         if guest.cpus != default.cpus {
             add("vm-cpus", &guest.cpus.to_string());
         }

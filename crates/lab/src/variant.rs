@@ -19,7 +19,8 @@ pub struct Variant {
 
 /// What a run is called: the simulated kernel, or where it runs and what is special there.
 pub fn label(scenario: &Scenario) -> String {
-    let differences = scenario.guest.map(|guest| guest.differences()).unwrap_or_default();
+    let differences = scenario.guest.map(|guest| guest.differences(&scenario.backend.default_guest()));
+    let differences = differences.unwrap_or_default();
     match &scenario.backend {
         Backend::Sim => scenario.kernel.as_ref().map(ToString::to_string).unwrap_or_default(),
         real if differences.is_empty() => real.to_string(),

@@ -75,20 +75,22 @@ fn a_process_that_runs_is_followed_and_let_go() {
     std::fs::write(folder.path().join("in"), "some text").unwrap();
     let mut child =
         std::process::Command::new("sh").args(["-c", script]).current_dir(&folder).spawn().unwrap();
+    let pid = child.id();
     let signal = AtomicUsize::new(0);
     let mut operations = Vec::new();
     let captured = std::thread::scope(|scope| {
         scope.spawn(|| {
-            std::thread::sleep(std::time::Duration::from_millis(300));
+            // Each step waits for the one before it: a busy machine takes seconds for them.
+            until(|| follower_of(pid) != 0);
             std::fs::write(folder.path().join("go"), "").unwrap();
-            std::thread::sleep(std::time::Duration::from_millis(700));
+            until(|| std::fs::read(folder.path().join("out")).is_ok_and(|text| text.len() == 9));
             signal.store(2, std::sync::atomic::Ordering::Relaxed);
         });
         let mut sink = |piece: pagetide_capture::Piece| {
             operations.extend(piece.operations);
             Ok(())
         };
-        process(child.id(), &options(), &signal, &mut sink).unwrap()
+        process(pid, &options(), &signal, &mut sink).unwrap()
     });
     assert_eq!(captured.ended, Ended::Left);
     let named =
@@ -102,6 +104,20 @@ fn a_process_that_runs_is_followed_and_let_go() {
     assert!(child.try_wait().unwrap().is_none());
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+/// The process that traces `pid`, 0 if none does.
+fn follower_of(pid: u32) -> u32 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let field = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
+    field.unwrap().trim().parse().unwrap()
+}
+
+fn until(done: impl Fn() -> bool) {
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while !done() && std::time::Instant::now() < end {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
 }
 
 #[test]

@@ -196,14 +196,14 @@ mod tests {
         assert!(typed > 50, "only {typed}");
     }
 
-    /// The words of the first command in a line: up to a comment, a pipe or a semicolon; quotes keep blanks.
+    /// The words of the first command in a line: up to a comment or what a shell does next; quotes keep blanks.
     fn words_of_a_shell(line: &str) -> Vec<String> {
         let mut words = vec![String::new()];
         let mut quoted = false;
         for c in line.chars() {
             match c {
                 '\'' => quoted = !quoted,
-                '#' | '|' | ';' if !quoted => break,
+                '#' | '|' | ';' | '>' if !quoted => break,
                 ' ' if !quoted => words.push(String::new()),
                 _ => words.last_mut().expect("starts with one").push(c),
             }

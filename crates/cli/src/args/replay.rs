@@ -20,7 +20,7 @@ Requests that kernels replay are in a cgroup where `--limit`, `--high` or `--low
 
 Examples:
   pagetide replay app.trace --mem 2G --limit 128M,256M
-  pagetide replay app.trace --limit 256M --on sim --on vm:6.12
+  pagetide replay app.trace --limit 256M --on sim --on uml:6.12
   pagetide replay trace.csv --mem 256M,512M --kernel linux-6.12 --warmup 10%
   pagetide replay trace.csv.zst --policy lru,clock --capacity 1k,10k,100k
   zcat trace.gz | pagetide replay - --policy lru --capacity 10k
@@ -78,8 +78,8 @@ pub(crate) struct ReplayArgs {
     /// the captured times (recorded), or at once (asap) [default: think] [example: recorded]
     #[arg(long, value_name = "WHEN", help_heading = "Program")]
     pub(crate) pace: Option<String>,
-    /// Of a program's trace: where to run, sim, host, vm:VERSION or vm:PATH; may be repeated [default: sim]
-    /// [example: vm:6.12]
+    /// Of a program's trace: where to run, sim, host, uml:VERSION, vm:VERSION or a PATH of either; may be repeated
+    /// [default: sim] [example: uml:6.12]
     #[arg(long = "on", value_name = "BACKEND", help_heading = "Program")]
     pub(crate) backends: Vec<String>,
     #[command(flatten)]

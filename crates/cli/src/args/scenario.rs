@@ -9,17 +9,17 @@ use super::small_count;
 /// The shape of a guest.
 #[derive(Debug, Args)]
 pub(crate) struct GuestArgs {
-    /// With `--on vm:VERSION`: CPUs [default: 2] [example: 4]
-    #[arg(long = "vm-cpus", value_name = "N", value_parser = small_count, allow_negative_numbers = true, help_heading = "Virtual machine")]
+    /// With `--on uml:` or `vm:`: CPUs [default: 2; of `uml:` 1] [example: 4]
+    #[arg(long = "vm-cpus", value_name = "N", value_parser = small_count, allow_negative_numbers = true, help_heading = "Guest")]
     pub(crate) cpus: Option<u16>,
-    /// With `--on vm:VERSION`: NUMA nodes, which share CPUs and memory evenly [default: 1] [example: 2]
-    #[arg(long = "vm-nodes", value_name = "N", value_parser = small_count, allow_negative_numbers = true, help_heading = "Virtual machine")]
+    /// With `--on vm:`: NUMA nodes, which share CPUs and memory evenly [default: 1] [example: 2]
+    #[arg(long = "vm-nodes", value_name = "N", value_parser = small_count, allow_negative_numbers = true, help_heading = "Guest")]
     pub(crate) numa_nodes: Option<u16>,
-    /// With `--on vm:VERSION`: multi-gen LRU, on, off or bits of its `enabled` [default: off] [example: on]
-    #[arg(long, value_name = "on|off", help_heading = "Virtual machine")]
+    /// With `--on uml:` or `vm:`: multi-gen LRU, on, off or bits of its `enabled` [default: off] [example: on]
+    #[arg(long, value_name = "on|off", help_heading = "Guest")]
     pub(crate) lru_gen: Option<String>,
-    /// With `--on vm:VERSION` and XFS: MiB of its log [default: what mkfs.xfs chooses] [example: 16]
-    #[arg(long = "vm-xfs-log", value_name = "MIB", value_parser = small_count, allow_negative_numbers = true, help_heading = "Virtual machine")]
+    /// With `--on uml:` or `vm:` and XFS: MiB of its log [default: what mkfs.xfs chooses] [example: 16]
+    #[arg(long = "vm-xfs-log", value_name = "MIB", value_parser = small_count, allow_negative_numbers = true, help_heading = "Guest")]
     pub(crate) xfs_log: Option<u16>,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct HostArgs {
     /// With `--on host`: where its files are made [default: for temporary files] [example: /data]
     #[arg(long, value_name = "DIR", help_heading = "Host")]
     pub(crate) host_dir: Option<PathBuf>,
-    /// With `--on host` or `vm:VERSION`: what its files may take of the free disk, such as 80% or 20G
+    /// With `--on host`, `uml:` or `vm:`: what its files may take of the free disk, such as 80% or 20G
     /// [default: 50%] [example: 20G]
     #[arg(long, value_name = "SHARE", help_heading = "Host", allow_hyphen_values = true)]
     pub(crate) host_disk: Option<String>,

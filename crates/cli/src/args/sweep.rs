@@ -40,7 +40,7 @@ pub(crate) struct SweepArgs {
     /// [example: 20ms]
     #[arg(long, value_name = "TIME", help_heading = "Run", allow_hyphen_values = true)]
     pub(crate) interval: Option<String>,
-    /// Where to run: sim, host, vm:VERSION or vm:PATH [default: sim] [example: vm:6.12]
+    /// Where to run: sim, host, uml:VERSION, vm:VERSION or a PATH of either [default: sim] [example: uml:6.12]
     #[arg(long = "on", value_name = "BACKEND", help_heading = "Run")]
     pub(crate) backend: Option<String>,
     /// Runs at a time; results do not depend on it [default: one for each CPU] [example: 2]

@@ -56,7 +56,7 @@ pub struct VmSpec {
     pub timeout: Duration,
     /// How long the guest may say nothing.
     pub quiet_timeout: Duration,
-    /// The program to run as init: one whose `main` calls [`guest::become_init_in_a_guest`].
+    /// The program to run as init: one whose `main` calls [`super::guest::become_init_in_a_guest`].
     /// `None` is the running program.
     pub program: Option<PathBuf>,
 }

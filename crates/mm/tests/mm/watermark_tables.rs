@@ -125,12 +125,13 @@ fn guests_of_256_and_512_mib_have_the_marks_that_were_measured() {
     }
 }
 
+/// Of what is managed when the lists are made, as their batch is; no guest tells the figure itself.
 #[test]
 fn per_cpu_lists_of_6_12_may_grow_to_an_eighth_of_the_zone() {
     let high_max =
         |managed, at_boot| guest("linux-6.12", managed, at_boot).pcp(CpuId(0), ZoneId(1)).sizes().high_max;
-    assert_eq!(high_max(114_844, 112_271), 7177);
-    assert_eq!(high_max(50_428, 47_860), 3151);
+    assert_eq!(high_max(114_844, 112_271), 7016);
+    assert_eq!(high_max(50_428, 47_860), 2991);
 }
 
 #[test]

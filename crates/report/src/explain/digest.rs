@@ -25,7 +25,8 @@ pub(super) struct Turns {
 /// What the events of a run say.
 #[derive(Debug)]
 pub struct Digest {
-    kinds: BTreeMap<NameId, Kind>,
+    /// Of each event, at [`NameId::index`] of its name.
+    kinds: Vec<Option<Kind>>,
     /// How many events there were.
     count: u64,
     pub(super) stories: Stories,
@@ -39,7 +40,7 @@ impl Digest {
     /// Nothing yet, and to be asked `question`.
     pub fn new(question: Question) -> Self {
         Self {
-            kinds: BTreeMap::new(),
+            kinds: Vec::new(),
             count: 0,
             stories: Stories::new(question),
             moments: Moments::default(),
@@ -53,7 +54,7 @@ impl Digest {
     pub fn take(&mut self, names: &Names, chunk: &Chunk) {
         self.count += chunk.events.len() as u64;
         for event in &chunk.events {
-            let kind = *self.kinds.entry(event.event).or_insert_with(|| Kind::of(names.text(event.event)));
+            let kind = self.kind(names, event.event);
             match kind {
                 Kind::Other => {}
                 Kind::ShrunkInactive => {
@@ -70,6 +71,14 @@ impl Digest {
                 }
             }
         }
+    }
+
+    fn kind(&mut self, names: &Names, event: NameId) -> Kind {
+        let index = event.index();
+        if index >= self.kinds.len() {
+            self.kinds.resize(index + 1, None);
+        }
+        *self.kinds[index].get_or_insert_with(|| Kind::of(names.text(event)))
     }
 
     fn turn(&mut self, names: &Names, event: &Event) {

@@ -1,7 +1,5 @@
 //! What kind of thing an event says, and names that outlive the chunk that they came with.
 
-use std::collections::BTreeMap;
-
 use recording::events::ANONYMOUS;
 use recording::{Event, NameId, Names};
 
@@ -69,19 +67,24 @@ pub(super) fn is_anonymous(names: &Names, event: &Event) -> bool {
     event.file.is_none_or(|file| names.text(file).starts_with(ANONYMOUS))
 }
 
-/// Names that outlive the chunk that they came with.
+/// Names that outlive the chunk that they came with, each at its [`NameId::index`].
 #[derive(Debug, Default)]
-pub(super) struct Texts(BTreeMap<NameId, String>);
+pub(super) struct Texts(Vec<Option<String>>);
 
 impl Texts {
     pub(super) fn keep(&mut self, names: &Names, ids: impl IntoIterator<Item = Option<NameId>>) {
         for id in ids.into_iter().flatten() {
-            self.0.entry(id).or_insert_with(|| names.text(id).to_owned());
+            let index = id.index();
+            if index >= self.0.len() {
+                self.0.resize(index + 1, None);
+            }
+            self.0[index].get_or_insert_with(|| names.text(id).to_owned());
         }
     }
 
     /// The text; empty for none.
     pub(super) fn of(&self, id: Option<NameId>) -> &str {
-        id.and_then(|id| self.0.get(&id)).map_or("", String::as_str)
+        let kept = id.and_then(|id| self.0.get(id.index()));
+        kept.and_then(Option::as_deref).unwrap_or_default()
     }
 }

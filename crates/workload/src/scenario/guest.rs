@@ -61,9 +61,8 @@ impl Guest {
         Ok(())
     }
 
-    /// What differs from the default, for a label: `cpus=4,numa_nodes=2`. Empty when nothing does.
-    pub fn differences(&self) -> String {
-        let default = Self::default();
+    /// What differs from `default`, for a label: `cpus=4,numa_nodes=2`. Empty when nothing does.
+    pub fn differences(&self, default: &Self) -> String {
         let log = |mib: Option<u16>| mib.map_or_else(String::new, |mib| format!("{mib}M"));
         let entries = [
             ("cpus", self.cpus.to_string(), default.cpus.to_string()),
@@ -177,8 +176,9 @@ mod tests {
 
     #[test]
     fn a_label_has_only_what_differs() {
-        assert_eq!(Guest::default().differences(), "");
+        let default = Guest::default();
+        assert_eq!(default.differences(&default), "");
         let guest = Guest { cpus: 4, numa_nodes: 2, lru_gen: LruGen::ON, xfs_log: Some(16) };
-        assert_eq!(guest.differences(), "cpus=4,numa_nodes=2,lru_gen=on,xfs_log=16M");
+        assert_eq!(guest.differences(&default), "cpus=4,numa_nodes=2,lru_gen=on,xfs_log=16M");
     }
 }
