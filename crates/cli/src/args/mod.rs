@@ -57,10 +57,17 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
     /// Say less: no progress
-    #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = "Output")]
+    #[arg(
+        short,
+        long,
+        global = true,
+        conflicts_with = "verbose",
+        help_heading = "Output",
+        display_order = 0
+    )]
     quiet: bool,
     /// Say more: the start of each run, too
-    #[arg(short, long, global = true, action = ArgAction::SetTrue, help_heading = "Output")]
+    #[arg(short, long, global = true, action = ArgAction::SetTrue, help_heading = "Output", display_order = 0)]
     verbose: bool,
 }
 

@@ -90,13 +90,13 @@ fn help_of_each_command() {
           --kernel <KERNEL>     Simulated kernel, with features added (+) or taken away (-) [default:
                                 linux-6.12] [example: linux-5.4+root-aging]
 
-    Virtual machine:
-          --vm-cpus <N>       With `--on vm:VERSION`: CPUs [default: 2] [example: 4]
-          --vm-nodes <N>      With `--on vm:VERSION`: NUMA nodes, which share CPUs and memory evenly
-                              [default: 1] [example: 2]
-          --lru-gen <on|off>  With `--on vm:VERSION`: multi-gen LRU, on, off or bits of its `enabled`
+    Guest:
+          --vm-cpus <N>       With `--on uml:` or `vm:`: CPUs [default: 2; of `uml:` 1] [example: 4]
+          --vm-nodes <N>      With `--on vm:`: NUMA nodes, which share CPUs and memory evenly [default:
+                              1] [example: 2]
+          --lru-gen <on|off>  With `--on uml:` or `vm:`: multi-gen LRU, on, off or bits of its `enabled`
                               [default: off] [example: on]
-          --vm-xfs-log <MIB>  With `--on vm:VERSION` and XFS: MiB of its log [default: what mkfs.xfs
+          --vm-xfs-log <MIB>  With `--on uml:` or `vm:` and XFS: MiB of its log [default: what mkfs.xfs
                               chooses] [example: 16]
 
     Host:
@@ -104,7 +104,7 @@ fn help_of_each_command() {
                                  [example: 512M]
           --host-dir <DIR>       With `--on host`: where its files are made [default: for temporary
                                  files] [example: /data]
-          --host-disk <SHARE>    With `--on host` or `vm:VERSION`: what its files may take of the free
+          --host-disk <SHARE>    With `--on host`, `uml:` or `vm:`: what its files may take of the free
                                  disk, such as 80% or 20G [default: 50%] [example: 20G]
           --allow-host-pressure  With `--on host`: let it drop all caches of this host and write its
                                  sysctls
@@ -168,13 +168,13 @@ fn help_of_each_command() {
           --kernel <KERNEL>     Simulated kernel to compare; repeated [default: the source's own before
                                 and after] [example: linux-6.1]
 
-    Virtual machine:
-          --vm-cpus <N>       With `--on vm:VERSION`: CPUs [default: 2] [example: 4]
-          --vm-nodes <N>      With `--on vm:VERSION`: NUMA nodes, which share CPUs and memory evenly
-                              [default: 1] [example: 2]
-          --lru-gen <on|off>  With `--on vm:VERSION`: multi-gen LRU, on, off or bits of its `enabled`
+    Guest:
+          --vm-cpus <N>       With `--on uml:` or `vm:`: CPUs [default: 2; of `uml:` 1] [example: 4]
+          --vm-nodes <N>      With `--on vm:`: NUMA nodes, which share CPUs and memory evenly [default:
+                              1] [example: 2]
+          --lru-gen <on|off>  With `--on uml:` or `vm:`: multi-gen LRU, on, off or bits of its `enabled`
                               [default: off] [example: on]
-          --vm-xfs-log <MIB>  With `--on vm:VERSION` and XFS: MiB of its log [default: what mkfs.xfs
+          --vm-xfs-log <MIB>  With `--on uml:` or `vm:` and XFS: MiB of its log [default: what mkfs.xfs
                               chooses] [example: 16]
 
     Host:
@@ -182,7 +182,7 @@ fn help_of_each_command() {
                                  [example: 512M]
           --host-dir <DIR>       With `--on host`: where its files are made [default: for temporary
                                  files] [example: /data]
-          --host-disk <SHARE>    With `--on host` or `vm:VERSION`: what its files may take of the free
+          --host-disk <SHARE>    With `--on host`, `uml:` or `vm:`: what its files may take of the free
                                  disk, such as 80% or 20G [default: 50%] [example: 20G]
           --allow-host-pressure  With `--on host`: let it drop all caches of this host and write its
                                  sysctls
@@ -269,16 +269,16 @@ fn help_of_each_command() {
           --pace <WHEN>   Of a program's trace: when operations are made, as long after the task's
                           previous one as captured (think), at the captured times (recorded), or at once
                           (asap) [default: think] [example: recorded]
-          --on <BACKEND>  Of a program's trace: where to run, sim, host, vm:VERSION or vm:PATH; may be
-                          repeated [default: sim] [example: vm:6.12]
+          --on <BACKEND>  Of a program's trace: where to run, sim, host, uml:VERSION, vm:VERSION or a
+                          PATH of either; may be repeated [default: sim] [example: uml:6.12]
 
-    Virtual machine:
-          --vm-cpus <N>       With `--on vm:VERSION`: CPUs [default: 2] [example: 4]
-          --vm-nodes <N>      With `--on vm:VERSION`: NUMA nodes, which share CPUs and memory evenly
-                              [default: 1] [example: 2]
-          --lru-gen <on|off>  With `--on vm:VERSION`: multi-gen LRU, on, off or bits of its `enabled`
+    Guest:
+          --vm-cpus <N>       With `--on uml:` or `vm:`: CPUs [default: 2; of `uml:` 1] [example: 4]
+          --vm-nodes <N>      With `--on vm:`: NUMA nodes, which share CPUs and memory evenly [default:
+                              1] [example: 2]
+          --lru-gen <on|off>  With `--on uml:` or `vm:`: multi-gen LRU, on, off or bits of its `enabled`
                               [default: off] [example: on]
-          --vm-xfs-log <MIB>  With `--on vm:VERSION` and XFS: MiB of its log [default: what mkfs.xfs
+          --vm-xfs-log <MIB>  With `--on uml:` or `vm:` and XFS: MiB of its log [default: what mkfs.xfs
                               chooses] [example: 16]
 
     Host:
@@ -286,7 +286,7 @@ fn help_of_each_command() {
                                  [example: 512M]
           --host-dir <DIR>       With `--on host`: where its files are made [default: for temporary
                                  files] [example: /data]
-          --host-disk <SHARE>    With `--on host` or `vm:VERSION`: what its files may take of the free
+          --host-disk <SHARE>    With `--on host`, `uml:` or `vm:`: what its files may take of the free
                                  disk, such as 80% or 20G [default: 50%] [example: 20G]
           --allow-host-pressure  With `--on host`: let it drop all caches of this host and write its
                                  sysctls
@@ -331,7 +331,7 @@ fn help_of_each_command() {
 
     Examples:
       pagetide replay app.trace --mem 2G --limit 128M,256M
-      pagetide replay app.trace --limit 256M --on sim --on vm:6.12
+      pagetide replay app.trace --limit 256M --on sim --on uml:6.12
       pagetide replay trace.csv --mem 256M,512M --kernel linux-6.12 --warmup 10%
       pagetide replay trace.csv.zst --policy lru,clock --capacity 1k,10k,100k
       zcat trace.gz | pagetide replay - --policy lru --capacity 10k
