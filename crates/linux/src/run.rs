@@ -148,9 +148,15 @@ fn oom_kill(task: String, said: Option<Report>, spec: &LinuxRun, started: Nanos,
     }
 }
 
+/// What a workload calls the share of its regions that got a huge page.
+const HUGE_SHARE: &str = "percentage_huge";
+
 /// The result of a run that has ended.
 pub(crate) fn result(outcome: Outcome, monitor: Monitor, wall_ns: u64) -> LinuxResult {
-    let samples = monitor.finish();
+    let mut samples = monitor.finish();
+    if outcome.metrics.contains_key(HUGE_SHARE) && !samples.vmstat.contains_key("thp_fault_alloc") {
+        samples.notes.push("this kernel has no huge pages: every fault gets small ones".to_owned());
+    }
     LinuxResult {
         outcome,
         oom_kill: None,
