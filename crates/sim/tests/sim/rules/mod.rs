@@ -6,10 +6,9 @@
 //! `cargo test -p pagetide-sim --test sim -- --nocapture every_answer` prints which scene tells
 //! which pair apart, and by what.
 //!
-//! Versions are tried in this order: those that have one of the two answers, then any, both in the order of [`bases`];
-//! all scenes of one before the next, as most pairs show in some scene of the first. What [`TRIED_FIRST`] says of a pair
-//! goes before that. A pair that no scene tells apart
-//! is either dead or a case that the scenes lack.
+//! Versions are tried in this order: those that have one of the two answers, then any, both in the order of
+//! [`bases`]; all scenes of one before the next, as most pairs show in some scene of the first. What [`TRIED_FIRST`]
+//! says of a pair goes before that. A pair that no scene tells apart is either dead or a case that the scenes lack.
 
 mod scenes;
 
@@ -37,8 +36,8 @@ const SERIES: [&str; 4] = [
 /// The versions that are tried first: the newest with each way of reclaim, and the oldest.
 const FIRST: [&str; 3] = ["linux-7.2", "linux-7.2+lru-gen", "linux-2.6.32"];
 
-/// Where pairs show that do not in the first scene on the first version, by how their text begins: a scene and a version.
-/// It only saves time: where it is wrong, all are tried as if it was not there.
+/// Where pairs show that do not in the first scene on the first version, by how their text begins: a scene and a
+/// version. It only saves time: where it is wrong, all are tried as if it was not there.
 #[rustfmt::skip] // A table.
 const TRIED_FIRST: [(&str, &str, &str); 88] = [
     ("EvictionAge(", "limits and protection", "linux-6.1"),
