@@ -1,9 +1,9 @@
 //! One scenario in two kinds of guest, one after the other: a kernel as a program, and the same version in an emulated
 //! machine.
 //!
-//! `cargo bench -p pagetide-linux --bench guests` needs `pagetide uml fetch 6.12`, `pagetide vm fetch 6.12` and QEMU. The
-//! scenario is that of README.md in a machine of 2 GiB with a stream of 2 GiB; all is included: files, boot, the run. Left
-//! out: KVM, which most hosts of such a comparison have not.
+//! `cargo bench -p pagetide-linux --bench guests` needs `pagetide uml fetch 6.12`, `pagetide vm fetch 6.12` and QEMU.
+//! The scenario is that of README.md in a machine of 2 GiB with a stream of 2 GiB; all is included: files, boot, the
+//! run. Left out: KVM, which most hosts of such a comparison have not.
 #![expect(clippy::print_stdout, reason = "a bench prints what it measured")]
 
 use std::process::ExitCode;
