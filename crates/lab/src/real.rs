@@ -4,6 +4,7 @@
 //! What a scenario says of the model's kernel does not apply here: the kernel is the one that
 //! runs, and its release is what the recording names. Left out: retries and repeats.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -76,20 +77,45 @@ pub fn parse_disk_share(text: &str) -> Result<DiskShare, LabError> {
 /// The first run that does not fit, with figures, and what would.
 pub fn check(plan: &[PlannedRun], policy: &HostPolicy) -> Result<Vec<String>, LabError> {
     let mut said: Vec<String> = Vec::new();
+    let mut images: BTreeMap<String, PathBuf> = BTreeMap::new();
     for PlannedRun { scenario, .. } in &*with_traces(plan)? {
         let found = match &scenario.backend {
             Backend::Sim => Ok(Vec::new()),
             Backend::Host => host::check(&host_options(policy), &scenario.workload).map_err(told),
             Backend::Vm(kernel) | Backend::Uml(kernel) => {
                 check_log(scenario)?;
-                vm::check(&vm_spec(scenario, kernel, policy), &scenario.workload).map_err(vm_told)
+                let checked = vm::check(&vm_spec(scenario, kernel, policy), &scenario.workload);
+                checked.map_err(vm_told).map(|checked| {
+                    images.insert(scenario.backend.to_string(), checked.image);
+                    checked.notes
+                })
             }
         };
         let found = found.map_err(|(message, hint)| LabError::Host { message, hint })?;
         // Seeds of one scenario have the same to say.
         said.extend(found.into_iter().filter(|text| !said.contains(text)).collect::<Vec<_>>());
     }
+    said.extend(same_kernels(&images));
     Ok(said)
+}
+
+/// A warning for each two kernels of other names whose images are the same, as after a build that failed.
+fn same_kernels(images: &BTreeMap<String, PathBuf>) -> Vec<String> {
+    let same = |one: &Path, other: &Path| {
+        let length = |path: &Path| std::fs::metadata(path).map(|found| found.len()).ok();
+        let read = |path: &Path| std::fs::read(path).ok();
+        length(one).is_some() && length(one) == length(other) && read(one) == read(other)
+    };
+    let pairs = images
+        .iter()
+        .enumerate()
+        .flat_map(|(index, one)| images.iter().skip(index + 1).map(move |other| (one, other)));
+    pairs
+        .filter(|((_, one), (_, other))| same(one, other))
+        .map(|((one, _), (other, _))| {
+            format!("warning: `{one}` and `{other}` are the same kernel, byte for byte")
+        })
+        .collect()
 }
 
 /// Only XFS has a log of the size that was asked for.
@@ -320,4 +346,23 @@ fn oom_kill(kill: linux::OomKill) -> OomKill {
     let linux::OomKill { at_ns, task, cgroup, by_limit, panicked, anon_pages, memory } = kill;
     let (why, gauges) = Default::default();
     OomKill { at_ns, task, cgroup, by_limit, anon_pages, memory, panicked, why, gauges }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `make` had failed in the patched tree, and a comparison of a kernel with itself found no difference.
+    #[test]
+    fn two_names_of_one_kernel_are_warned_of() {
+        let folder = tempfile::tempdir().unwrap();
+        let image = |name: &str, content: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, content).unwrap();
+            (format!("uml:{name}"), path)
+        };
+        let images = [image("base", "linux 1"), image("patched", "linux 1"), image("other", "linux 2")];
+        let warned = same_kernels(&BTreeMap::from(images));
+        assert_eq!(warned, ["warning: `uml:base` and `uml:patched` are the same kernel, byte for byte"]);
+    }
 }

@@ -81,13 +81,22 @@ pub fn run(
     Machine { spec, disks, runner: &runner, initramfs: &initramfs, dir: dir.path() }.run(stop, tell)
 }
 
-/// Says what a run would take of this host: a sentence for each thing worth knowing. Folders of
-/// killed runs are removed first, and nothing is written.
+/// What a guest would boot, and what its run would take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checked {
+    /// The kernel's image or program.
+    pub image: PathBuf,
+    /// A sentence for each thing worth knowing.
+    pub notes: Vec<String>,
+}
+
+/// Says what a run would take of this host. Folders of killed runs are removed first, and nothing is written.
 ///
 /// # Errors
 /// There is no such machine or kernel; the run needs more than there is, in the guest or here.
-pub fn check(spec: &VmSpec, workload: &Workload) -> Result<Vec<String>, VmError> {
-    look(spec, workload).map(|found| found.notes)
+pub fn check(spec: &VmSpec, workload: &Workload) -> Result<Checked, VmError> {
+    let Found { runner, notes, .. } = look(spec, workload)?;
+    Ok(Checked { image: runner.kernel().image.clone(), notes })
 }
 
 /// What a run uses of this host.
