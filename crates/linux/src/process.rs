@@ -24,6 +24,7 @@ use std::task::{Context, Poll, Waker};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
+use rustix::thread::CpuSet;
 use workload::Portable;
 
 /// Gives this process the name of a task, by which the kernel's own reports call it; the kernel keeps
@@ -240,6 +241,19 @@ pub(crate) fn at_fixed_addresses(command: &mut Command) -> &mut Command {
     // SAFETY: between fork and exec `fix` makes one system call; it takes no lock, allocates nothing and touches no
     // memory of the parent's.
     unsafe { command.pre_exec(fix) }
+}
+
+/// Lets a command run on these CPUs alone, as far as this host allows it.
+#[allow(unsafe_code)]
+pub(crate) fn on_cpus(command: &mut Command, cpus: CpuSet) -> &mut Command {
+    let bind = move || {
+        // It only takes longer elsewhere.
+        let _ = rustix::thread::sched_setaffinity(None, &cpus);
+        Ok(())
+    };
+    // SAFETY: between fork and exec `bind` makes one system call; it takes no lock, allocates nothing and touches no
+    // memory of the parent's.
+    unsafe { command.pre_exec(bind) }
 }
 
 /// Forks: `None` in the child, the child's id in the parent.

@@ -14,6 +14,7 @@ use super::spec::{VmRun, VmSpec};
 use super::uml::{self, UserMode};
 use super::watch::{self, Channel, Failure, Finished, Outputs, Patience};
 use super::{image, swap};
+use crate::process::on_cpus;
 use crate::spec::Told;
 
 const KVM_DEVICE: &str = "/dev/kvm";
@@ -126,7 +127,11 @@ impl Machine<'_> {
     ) -> Result<VmRun, Failure> {
         let disks = self.make_disks().map_err(early)?;
         let files = uml::Files { dir: self.dir, initramfs: self.initramfs, disks: &disks };
-        let command = uml::command(self.spec, kernel, &files).map_err(early)?;
+        let mut command = uml::command(self.spec, kernel, &files).map_err(early)?;
+        let place = (self.spec.hardware.cpus == 1).then(uml::Place::take).flatten();
+        if let Some(place) = &place {
+            on_cpus(&mut command, place.cpus());
+        }
         let console = self.dir.join("console");
         let outputs = Outputs { console: &console, channel: Channel::Sockets, disks: &disks };
         tell(Told::Phase(&format!("booting {} as a program", kernel.kernel.release)));

@@ -14,6 +14,7 @@
 
 mod config;
 mod fetch;
+mod place;
 mod preload;
 
 use std::ffi::OsString;
@@ -24,6 +25,7 @@ use units::Bytes;
 
 pub use config::Config;
 pub use fetch::fetch;
+pub(super) use place::Place;
 
 use super::error::VmError;
 use super::kernels::{self, Kernel, Modules, VmKernel};
