@@ -267,7 +267,7 @@ impl VmError {
                     .to_owned()
             }
             Self::Hung { .. } | Self::TimedOut { .. } => {
-                "an emulated CPU is slow: make the workload smaller with `--param`, or give it more memory with `--mem`".to_owned()
+                "make the workload smaller with `--param`, or give it more memory with `--mem`; an emulated CPU is slow".to_owned()
             }
             Self::BadSpec { .. } => "`--mem`, `--vm-cpus` and `--vm-nodes` shape the machine".to_owned(),
             Self::Bounds(error) => return error.hint(),

@@ -147,7 +147,10 @@ impl Drop for Watcher {
         // What is asked to end takes along those whom it has started.
         let until = Instant::now() + GRACE;
         if self.ends_when_asked && matches!(self.child.try_wait(), Ok(None)) {
-            let _ = kill_process(Pid::from_child(&self.child), Signal::HUP);
+            // Somebody may have stopped it with the rest.
+            for signal in [Signal::HUP, Signal::CONT] {
+                let _ = kill_process(Pid::from_child(&self.child), signal);
+            }
             while Instant::now() < until && matches!(self.child.try_wait(), Ok(None)) {
                 sleep(POLL);
             }
