@@ -188,7 +188,12 @@ mod tests {
         let (mut typed, mut wrong) = (0, Vec::new());
         for file in files.chain([format!("{root}/README.md").into()]) {
             let text = std::fs::read_to_string(&file).expect("a document").replace("\\\n", " ");
-            for line in text.lines().map(str::trim).filter(|line| line.starts_with("pagetide ")) {
+            let mut in_code = false;
+            for line in text.lines().map(str::trim) {
+                in_code ^= line.starts_with("```");
+                if !in_code || !line.starts_with("pagetide ") {
+                    continue; // Prose, or another command.
+                }
                 if line.contains("...") || line.contains("[--") {
                     continue; // A part of a command.
                 }
