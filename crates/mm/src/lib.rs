@@ -131,6 +131,7 @@ pub mod lru {
         pub mod state;
         mod switch;
     }
+    mod locked;
     pub mod mlock;
     pub mod queues;
     #[cfg(test)]

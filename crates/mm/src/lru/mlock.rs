@@ -6,28 +6,18 @@
 //! ```
 //! A page counts as locked at once, and as culled when its batch is flushed; reclaim never looks at the
 //! list. Left out: that a page which is locked while it is on a list stays there until its batch is flushed
-//! (5.18), and pages that are stranded because somebody else held them. Neighbour: [`crate::lru::two_lists`].
+//! (5.18), and pages that are stranded because somebody else held them. Neighbours: `locked.rs` counts them,
+//! `two_lists.rs` puts them on the list.
 
-use units::{CpuId, NodeId, Pfn};
+use units::{CpuId, Pfn};
 
 use crate::base::event::Trace;
 use crate::base::frame::{FrameState, PageFlags};
-use crate::base::layout::ZoneKind;
 use crate::base::vmstat::VmEvent;
 use crate::core::Core;
 use crate::lru::lists::Lru;
 
 impl Lru {
-    /// Locked pages of one zone kind on a node, on the list or in a batch: `nr_mlock`.
-    pub fn locked_pages(&self, node: NodeId, kind: ZoneKind) -> u64 {
-        self.locked[node.index()][kind as usize]
-    }
-
-    /// Locked pages of the machine.
-    pub fn all_locked_pages(&self) -> u64 {
-        self.locked.iter().flatten().sum()
-    }
-
     /// Locks a page into memory (`mlock_folio`): off whatever list it is on, and into the batch of `cpu`. One
     /// that waits in a batch goes to the unevictable list from there.
     pub fn mlock<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, pfn: Pfn) {
@@ -60,30 +50,5 @@ impl Lru {
         } else {
             core.alloc.frames.put_flags(pfn, free);
         }
-    }
-
-    /// A page comes to a list out of a batch: a locked one is culled, to the unevictable list.
-    pub(super) fn cull<T: Trace>(&self, core: &mut Core<T>, pfn: Pfn) {
-        if core.alloc.frames.flags(pfn).has(PageFlags::MLOCKED) {
-            core.alloc.frames.set_flags(pfn, PageFlags::UNEVICTABLE);
-            core.alloc.events.add(VmEvent::UnevictablePgsCulled, u64::from(core.alloc.frames.pages(pfn)));
-        }
-    }
-
-    /// A locked page is unlocked, or unmapped, by which it is unlocked, too.
-    pub(super) fn forget_locked<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn) {
-        self.count_locked(core, pfn, false);
-        let (flags, pages) = (core.alloc.frames.flags(pfn), u64::from(core.alloc.frames.pages(pfn)));
-        core.alloc.events.add(VmEvent::UnevictablePgsMunlocked, pages);
-        if flags.has(PageFlags::UNEVICTABLE) {
-            core.alloc.events.add(VmEvent::UnevictablePgsRescued, pages);
-        }
-    }
-
-    fn count_locked<T: Trace>(&mut self, core: &Core<T>, pfn: Pfn, is_locked: bool) {
-        let (zone, node) = core.page_place(pfn);
-        let pages = u64::from(core.alloc.frames.pages(pfn));
-        let count = &mut self.locked[node.index()][zone as usize];
-        *count = if is_locked { *count + pages } else { *count - pages };
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Held by text: what is reached through a memory is not assigned to, nor borrowed for change (the step of a
 //! decision is code of `mm` and may), nor are its frames; and no field is assigned to whose name only structs
-//! of `mm` have. Any other method may change what it likes. Neighbours: `storeys`, `floors`.
+//! of `mm` have. Any other method may change what it likes. Neighbour: `storeys`.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
 //! Who may use whom.
 //!
 //! The tables are those of `ARCHITECTURE.md`. A crate may use those beside its name and whatever these
-//! may use; tests and benches of a crate are held to the same. Neighbours: `storeys` and `floors` for the
+//! may use; tests and benches of a crate are held to the same. Neighbours: `storeys` for the
 //! files inside `mm` and `kernel`.
 
 use std::collections::{BTreeMap, BTreeSet};

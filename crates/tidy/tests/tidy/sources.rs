@@ -26,15 +26,19 @@ const WORKLOADS: [&str; 5] =
 /// The mark of what is compiled for tests only.
 pub(crate) const TEST: &str = "#[cfg(test)]";
 
-/// Tells files that are compiled for tests only: those below `tests`, and modules under [`TEST`].
+/// Tells files that are compiled for tests only: those below `tests`, and modules under [`TEST`] with what is below.
 pub(crate) fn is_test_of(sources: &[Text]) -> impl Fn(&str) -> bool + use<> {
     let declared = |text: &Text| -> Vec<String> {
         let items = text.content.split(TEST).skip(1).filter_map(|after| after.split_once(';'));
         let modules = items.filter_map(|(item, _)| item.trim_start().rsplit_once("mod "));
-        modules.map(|(_, name)| format!("/{name}.rs")).filter(|name| !name.contains(' ')).collect()
+        modules.map(|(_, name)| format!("/{name}")).filter(|name| !name.contains(' ')).collect()
     };
     let modules: BTreeSet<String> = sources.iter().flat_map(declared).collect();
-    move |path| path.contains("/tests/") || modules.iter().any(|module| path.ends_with(module.as_str()))
+    let is = |path: &str, module: &str| {
+        let file = path.strip_suffix(".rs").is_some_and(|path| path.ends_with(module));
+        file || path.contains(&format!("{module}/"))
+    };
+    move |path| path.contains("/tests/") || modules.iter().any(|module| is(path, module))
 }
 
 /// The files of some crates that are compiled for users.

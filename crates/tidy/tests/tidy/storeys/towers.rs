@@ -1,0 +1,132 @@
+//! The towers: each crate's storeys from the top, folders and files. `ARCHITECTURE.md` says what is in them.
+
+/// A crate's storeys. An entry holds a file, or all of a folder that no closer entry holds.
+pub(super) struct Tower {
+    /// The folder below `crates`.
+    pub(super) package: &'static str,
+    /// From the top downwards.
+    pub(super) storeys: &'static [&'static str],
+}
+
+/// All towers.
+pub(super) const TOWERS: &[Tower] =
+    &[Tower { package: "mm", storeys: MM }, Tower { package: "kernel", storeys: KERNEL }];
+
+const MM: &[&str] = &[
+    "check", "why", "mem_info", "readings", "decide", "journals", "swapping", "mapping", "memory", "compact",
+    "reclaim", "fs", "pages", "lru", "core", "swap", "slab", "alloc", "cgroup", "version", "base",
+];
+
+const KERNEL: &[&str] = &[
+    // A kernel and its files in /proc.
+    "boot",
+    "proc",
+    // Processes and their memory.
+    "tasks/start",
+    "tasks/kthreadd",
+    "anon/advice",
+    "anon/file",
+    "anon/mapping",
+    "anon/file_fault",
+    "anon/khugepaged",
+    "anon/huge",
+    "anon/shared",
+    "anon/page_table",
+    "swap/zswap",
+    "swap/fault",
+    "anon/page",
+    "anon/lock",
+    // Files, and their pages on the way to the disk.
+    "files/truncate",
+    "files/advice",
+    "files/open",
+    "files/rename",
+    "files/directories",
+    "files/names",
+    "files/lookup",
+    "writeback/flusher",
+    "writeback/sync",
+    // The page cache, from a system call down to a page.
+    "fs/inodes",
+    "fs/directories",
+    "fs/ext3_table",
+    "cache/filemap",
+    // Up to 3.1 a writer writes back itself.
+    "writeback/pause",
+    "writeback/work",
+    "writeback/pages",
+    "fs/flush",
+    "fs/ext4_table",
+    "fs/ext4_change",
+    "fs/ext4_commit",
+    "fs/xfs_log",
+    "fs/xfs",
+    "cache/mapped_readahead",
+    "cache/readahead",
+    "fs/pages",
+    "fs/ext3",
+    "fs/ext4",
+    "cache/add",
+    // Memory for all of the above.
+    "objects",
+    "cgroup/files",
+    "cgroup/proactive",
+    "cgroup/charge",
+    "alloc/slow_path",
+    "reclaim/kswapd",
+    "alloc/oom",
+    "alloc/report",
+    "alloc/stall",
+    "compact/direct",
+    "alloc/page",
+    // Who frees it.
+    "reclaim/direct",
+    "reclaim/limit",
+    "reclaim/run",
+    "reclaim/pass",
+    "fs/xfs_reclaim",
+    "reclaim/throttle",
+    "reclaim/pause",
+    "reclaim/wake",
+    "compact/kcompactd",
+    "compact/zone",
+    // The threads of XFS, which take no memory but the reserve.
+    "fs/xfs_ail",
+    "fs/xfs_checkpoint",
+    "fs/xfs_io",
+    // What nobody waits for.
+    "tasks/reap",
+    "swap/write",
+    "writeback/plug",
+    "writeback/wake",
+    "cache/look",
+    "cache/io",
+    "files/close",
+    "cache/wait",
+    // What all of them share, and the state below it.
+    "handle",
+    "queues",
+    "writeback/inodes",
+    "writeback/request",
+    "tasks/process",
+    "anon/area",
+    "anon/shared_file",
+    "files/table",
+    "files/disk",
+    "files/descriptor",
+    "files/inode",
+    "files/extents",
+    "files/directory",
+    "files/spelling",
+    "fs",
+    "cache/in_flight",
+    "cache/window",
+    "alloc/kills",
+    "alloc/purpose",
+    "alloc/oom_watch",
+    "alloc/used_frames",
+    "time",
+    "errno",
+    "machine",
+    "section",
+];
