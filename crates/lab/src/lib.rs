@@ -43,11 +43,6 @@
 //! | `explain.rs` | what is to be explained: recordings, or a run that is made for it |
 //! | `mmtests.rs` | runs in the folders of mmtests, written and read |
 //! | `numbers.rs` | numbers that a person has, as the runs of a table |
-//! | `fidelity.rs` | the model beside measured kernels: `docs/fidelity.md` |
-//! | `growth.rs` | what slab took of the memory that a run used |
-//! | `slab_skew.rs` | slab against page cache on kernels of today, taken apart: `docs/slab-skew.md` |
-//! | `sources.rs` | the model beside what sources report: `docs/sources.md` |
-//! | `workloads.rs` | what the workloads are: `docs/workloads.md` |
 //! | `size.rs` | how much memory a trace needs |
 //! | `fail_if.rs` | limits on a comparison, as a person writes them |
 //! | `class.rs` | whose fault an error is |
@@ -72,10 +67,8 @@ mod events;
 pub mod experiment;
 pub mod explain;
 pub mod fail_if;
-pub mod fidelity;
 pub mod folders;
 pub mod grid;
-mod growth;
 mod heat;
 mod kept;
 mod lacks;
@@ -93,8 +86,6 @@ pub mod resolve;
 mod setting;
 mod simulate;
 pub mod size;
-pub mod slab_skew;
-pub mod sources;
 pub mod stepping;
 mod swap;
 pub mod sweep;
@@ -102,7 +93,6 @@ pub mod trace;
 mod variant;
 mod view;
 mod waited;
-pub mod workloads;
 pub mod zones;
 
 pub use batch::{Batch, Control, Ended, RunEvent, run_all};

@@ -25,6 +25,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("capture", &["trace"]),
     ("report", &["recording", "stats"]),
     ("lab", &["sim", "linux", "capture", "report"]),
+    ("evidence", &["lab"]),
     ("cli", &["lab", "report"]),
     ("python", &["lab", "report"]),
     ("xtask", &[]),

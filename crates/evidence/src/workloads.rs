@@ -9,12 +9,12 @@ use serde::Deserialize;
 use units::Bytes;
 use workload::{ParamKind, ParamSpec, ParamValue, WorkloadSpec};
 
-use crate::batch::{Control, run_all};
-use crate::error::LabError;
-use crate::experiment::Experiment;
 use crate::fidelity::figure;
-use crate::planned::PlannedRun;
-use crate::resolve::{Request, Subject};
+use lab::LabError;
+use lab::PlannedRun;
+use lab::batch::{Control, run_all};
+use lab::experiment::Experiment;
+use lab::{Request, Subject};
 
 const TEXT: &str = include_str!("../data/workloads.md");
 const ROWS: &str = include_str!("../data/workloads.toml");
@@ -72,7 +72,7 @@ fn rows() -> Vec<Row> {
 ///
 /// # Errors
 /// The first run that fails.
-pub fn figures(jobs: usize, control: &Control) -> Result<Vec<Vec<String>>, LabError> {
+pub(crate) fn figures(jobs: usize, control: &Control) -> Result<Vec<Vec<String>>, LabError> {
     let rows = rows();
     let mut plan = Vec::new();
     for row in &rows {
@@ -107,7 +107,7 @@ fn span(values: impl Iterator<Item = f64>) -> String {
 ///
 /// # Panics
 /// When the text asks for what is not there: a mistake in `data/workloads.md`.
-pub fn to_markdown(figures: &[Vec<String>]) -> String {
+pub(crate) fn to_markdown(figures: &[Vec<String>]) -> String {
     TEXT.lines().map(|line| filled(line, figures) + "\n").collect()
 }
 
@@ -199,7 +199,7 @@ mod tests {
             .collect();
         assert!(
             document == to_markdown(&shown),
-            "docs/workloads.md is stale: cargo run --release -p pagetide-lab --example workloads > docs/workloads.md"
+            "docs/workloads.md is stale: cargo run --release -p pagetide-evidence -- workloads > docs/workloads.md"
         );
         for (row, cells) in rows().iter().zip(shown) {
             assert_eq!(cells.len(), row.kernels().len(), "{}", row.command());

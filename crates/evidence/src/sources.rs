@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::batch::run_all;
 use crate::fidelity::figure;
-use crate::planned::PlannedRun;
-use crate::resolve::{Request, Subject, command};
-use crate::{Control, LabError};
+use lab::PlannedRun;
+use lab::batch::run_all;
+use lab::{Control, LabError};
+use lab::{Request, Subject, command};
 
 const SOURCES: &str = include_str!("../data/sources.toml");
 /// What is said before the tables.
@@ -28,34 +28,34 @@ struct Sources {
 /// One workload on several kernels, with what the source reports of it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Experiment {
+pub(crate) struct Experiment {
     /// What it is about.
-    pub name: String,
+    pub(crate) name: String,
     /// Where the figures come from.
-    pub source: String,
+    pub(crate) source: String,
     /// The workload.
-    pub workload: String,
+    pub(crate) workload: String,
     /// The machine, if it is not the workload's own.
     #[serde(default)]
-    pub machine: Option<String>,
+    pub(crate) machine: Option<String>,
     /// Parameters as `name=value`.
     #[serde(default)]
-    pub params: Vec<String>,
+    pub(crate) params: Vec<String>,
     /// The kernels, the baseline first.
-    pub kernels: Vec<String>,
+    pub(crate) kernels: Vec<String>,
     /// By metric the source's value for each kernel; `nan` where it gives none.
-    pub figures: BTreeMap<String, Vec<f64>>,
+    pub(crate) figures: BTreeMap<String, Vec<f64>>,
 }
 
 /// An experiment with what was simulated: by metric one value for each kernel.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SourceResult {
+pub(crate) struct SourceResult {
     /// What the source says.
-    pub experiment: Experiment,
+    pub(crate) experiment: Experiment,
     /// What the simulation gives; a metric that a run does not have is `None`.
-    pub simulated: BTreeMap<String, Vec<Option<f64>>>,
+    pub(crate) simulated: BTreeMap<String, Vec<Option<f64>>>,
     /// The command for each kernel.
-    pub commands: Vec<String>,
+    pub(crate) commands: Vec<String>,
 }
 
 fn request(experiment: &Experiment, kernel: &str) -> Request {
@@ -70,7 +70,7 @@ fn request(experiment: &Experiment, kernel: &str) -> Request {
 ///
 /// # Errors
 /// The first run that fails.
-pub fn results(jobs: usize, control: &Control) -> Result<Vec<SourceResult>, LabError> {
+pub(crate) fn results(jobs: usize, control: &Control) -> Result<Vec<SourceResult>, LabError> {
     let sources: Sources = toml::from_str(SOURCES).expect("the embedded figures are well-formed");
     let mut plan = Vec::new();
     for experiment in &sources.experiment {
@@ -96,7 +96,7 @@ pub fn results(jobs: usize, control: &Control) -> Result<Vec<SourceResult>, LabE
 }
 
 /// `docs/sources.md`: the introduction, then one table for each experiment.
-pub fn to_markdown(results: &[SourceResult]) -> String {
+pub(crate) fn to_markdown(results: &[SourceResult]) -> String {
     let mut text = String::from(INTRODUCTION);
     for result in results {
         let Experiment { name, source, kernels, figures, .. } = &result.experiment;

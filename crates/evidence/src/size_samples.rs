@@ -1,21 +1,21 @@
-//! Prints the tables of `docs/size.md` on samples, for a trace of requests and limits:
-//! `cargo run --release -p pagetide-lab --example size_samples -- cloudPhysicsIO.csv 128M,256M,512M,768M,1G 3`.
-//! The last number is how many seeds. `-- zipf 20000000 1000000 > zipf.csv` writes a trace of so many requests for so
-//! many objects of 4 KiB by Zipf's law.
+//! The table on samples in `docs/size.md`, for a trace of requests and limits:
+//! `cargo run --release -p pagetide-evidence -- size-samples cloudPhysicsIO.csv 128M,256M,512M,768M,1G 3`.
+//! The last number is how many seeds. `size-samples zipf 20000000 1000000 > zipf.csv` writes a trace of so many
+//! requests for so many objects of 4 KiB by Zipf's law.
 
 use std::error::Error;
 use std::io::{BufWriter, Write};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use pagetide_lab::size::{SizeControl, SizeRequest};
+use lab::size::{SizeControl, SizeRequest};
 use units::Seed;
 
 const USAGE: &str = "TRACE LIMITS SEEDS, or zipf REQUESTS OBJECTS";
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+/// Prints what the arguments ask for.
+pub(crate) fn print(arguments: &[&str]) -> Result<(), Box<dyn Error>> {
+    match arguments {
         ["zipf", requests, objects] => zipf(requests.parse()?, objects.parse()?),
         [trace, limits, seeds] => table(trace, limits, seeds.parse()?),
         _ => Err(USAGE.into()),

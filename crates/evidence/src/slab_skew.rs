@@ -15,12 +15,12 @@ use std::fmt::Write;
 use recording::Recording;
 use workload::small_files;
 
-use crate::batch::{Control, run_all};
-use crate::error::LabError;
 use crate::fidelity::{Row, figure, rows_of_workload};
 use crate::growth::{Growth, growth};
-use crate::planned::PlannedRun;
-use crate::resolve::{Request, Subject, command};
+use lab::LabError;
+use lab::PlannedRun;
+use lab::batch::{Control, run_all};
+use lab::{Request, Subject, command};
 
 const TEXT: &str = include_str!("../data/slab-skew.md");
 const SEEDS: [u64; 3] = [1, 2, 3];
@@ -65,7 +65,7 @@ const ABLATIONS: [(&str, Option<u32>); 21] = [
 
 /// What the page shows.
 #[derive(Debug)]
-pub struct SlabSkew {
+pub(crate) struct SlabSkew {
     measured: Vec<Row>,
     ablated: Vec<Ablated>,
 }
@@ -92,7 +92,7 @@ fn request(kernel: &str, boost: Option<u32>, mib: u64) -> Request {
 ///
 /// # Errors
 /// The first run that fails.
-pub fn results(jobs: usize, control: &Control) -> Result<SlabSkew, LabError> {
+pub(crate) fn results(jobs: usize, control: &Control) -> Result<SlabSkew, LabError> {
     let measured = rows_of_workload(small_files::NAME, &SEEDS, jobs, control)?;
     let mut plan = Vec::new();
     for (kernel, boost) in ABLATIONS {
@@ -114,7 +114,7 @@ pub fn results(jobs: usize, control: &Control) -> Result<SlabSkew, LabError> {
 ///
 /// # Errors
 /// A scenario of this page that does not resolve.
-pub fn to_markdown(skew: &SlabSkew) -> Result<String, LabError> {
+pub(crate) fn to_markdown(skew: &SlabSkew) -> Result<String, LabError> {
     let base = command(&request("linux-6.1", None, 256).resolve()?);
     let filled = |line: &str| match line {
         "{{kernels}}" => kernels(&skew.measured),

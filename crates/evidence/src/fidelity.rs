@@ -13,11 +13,11 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::batch::{Control, run_all};
-use crate::error::LabError;
 use crate::growth::growth;
-use crate::planned::PlannedRun;
-use crate::resolve::{Request, Subject, command};
+use lab::LabError;
+use lab::PlannedRun;
+use lab::batch::{Control, run_all};
+use lab::{Request, Subject, command};
 use recording::Recording;
 
 const REFERENCE: &str = include_str!("../data/reference.toml");
@@ -92,28 +92,28 @@ enum Tolerance {
 
 /// One counter of one scenario.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
+pub(crate) struct Row {
     /// The scenario's name.
-    pub scenario: String,
+    pub(crate) scenario: String,
     /// The kernel.
-    pub kernel: String,
+    pub(crate) kernel: String,
     /// The counter.
-    pub counter: String,
+    pub(crate) counter: String,
     /// Every measured repeat; empty where only a guest of our own was run.
-    pub measured: Vec<f64>,
+    pub(crate) measured: Vec<f64>,
     /// The same scenario in a guest of our own; empty where it was not run.
-    pub guest: Vec<f64>,
+    pub(crate) guest: Vec<f64>,
     /// Every simulated seed.
-    pub simulated: Vec<f64>,
+    pub(crate) simulated: Vec<f64>,
     /// `hit`, `miss` or `shown`.
-    pub verdict: &'static str,
+    pub(crate) verdict: &'static str,
     /// The command that shows it.
-    pub command: String,
+    pub(crate) command: String,
 }
 
 impl Row {
     /// Simulated to measured (without that, to our own guest), medians; none when that is zero.
-    pub fn ratio(&self) -> Option<f64> {
+    pub(crate) fn ratio(&self) -> Option<f64> {
         let real = if self.measured.is_empty() { &self.guest } else { &self.measured };
         let (simulated, real) = (median(&self.simulated), median(real));
         (real != 0.0).then(|| simulated / real)
@@ -124,7 +124,7 @@ impl Row {
 ///
 /// # Errors
 /// The first run that fails.
-pub fn rows(seeds: &[u64], jobs: usize, control: &Control) -> Result<Vec<Row>, LabError> {
+pub(crate) fn rows(seeds: &[u64], jobs: usize, control: &Control) -> Result<Vec<Row>, LabError> {
     let mut rows = rows_of(|_| true, seeds, jobs, control)?;
     rows.extend(programs::rows());
     Ok(rows)
@@ -363,7 +363,7 @@ const INTRODUCTION: &str = include_str!("../data/fidelity.md");
 
 /// `docs/fidelity.md`: the introduction, the count of hits, then one table a scenario with the
 /// command that shows it.
-pub fn to_markdown(rows: &[Row]) -> String {
+pub(crate) fn to_markdown(rows: &[Row]) -> String {
     let count = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
     let mut text = String::from(INTRODUCTION);
     text +=
