@@ -1,8 +1,12 @@
-"""The example notebooks run, from the first cell to the last, and are kept without what they print."""
+"""The example notebooks run, from the first cell to the last, and are kept without what they print; the tutorial in
+Markdown shows what it prints."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +14,7 @@ import pytest
 
 FOLDER = Path(__file__).parents[3] / "docs" / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+TUTORIAL = FOLDER.parent / "tutorials" / "notebook.md"
 
 
 def test_there_is_one_for_each_of_three_readers() -> None:
@@ -34,3 +39,13 @@ def test_a_notebook_runs(path: Path, tmp_path: Path) -> None:
     nbclient.NotebookClient(notebook, timeout=600, resources={"metadata": {"path": tmp_path}}).execute()
     printed = [cell for cell in notebook.cells if cell.cell_type == "code" and cell.outputs]
     assert len(printed) >= 4
+
+
+def test_the_tutorial_shows_what_it_prints() -> None:
+    blocks = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", TUTORIAL.read_text(), re.DOTALL)
+    assert len(blocks) == 4
+    names: dict[str, Any] = {}
+    for block, shown in blocks:
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            exec(block, names)
+        assert printed.getvalue() == shown

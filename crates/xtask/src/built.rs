@@ -1,6 +1,6 @@
 //! The program `pagetide` as cargo builds it, and what it prints.
 //!
-//! Left out: what the commands check about it, see `determinism.rs` and `readme.rs`.
+//! Left out: what the commands check about it, see `determinism.rs` and `docs.rs`.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -46,6 +46,17 @@ pub(crate) fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
-fn binary(profile: &str) -> PathBuf {
-    target().join(profile).join("pagetide")
+/// What is checked out: `1234abcd of 2026-11-23`.
+pub(crate) fn commit() -> String {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).current_dir(root()).output();
+        output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
+    };
+    let changed = if git(&["status", "--porcelain"]).is_empty() { "" } else { ", with changes" };
+    format!("{}{changed}\n", git(&["log", "-1", "--format=%h of %cs"]))
+}
+
+/// The program as a `debug` or `release` build.
+pub(crate) fn binary(profile: &str) -> PathBuf {
+    root().join(target()).join(profile).join("pagetide")
 }

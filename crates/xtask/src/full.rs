@@ -1,14 +1,14 @@
 //! `cargo xtask test full`: everything that `cargo xtask test` does, and what takes hours.
 //!
-//! Many more random worlds, in a release build, and wrong code put before the tests of `mm`. When all of it has
-//! passed, a file below cargo's target folder says of which commit; `cargo xtask test` ends with it. Left out: who
-//! else ran it, and where.
+//! The site of documents, many more random worlds in a release build, and wrong code put before the tests of `mm`.
+//! When all of it has passed, a file below cargo's target folder says of which commit; `cargo xtask test` ends with it.
+//! Left out: who else ran it, and where.
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 
-use crate::built::{root, target};
+use crate::book;
+use crate::built::{commit, target};
 use crate::mutants;
 use crate::step::{Report, cargo, say};
 
@@ -16,10 +16,11 @@ use crate::step::{Report, cargo, say};
 const WORLDS: &str = "5000";
 
 /// The steps behind those of an ordinary test.
-pub(crate) const STEPS: usize = 2;
+pub(crate) const STEPS: usize = 3;
 
 /// Adds them to `report`, and notes it if all have passed.
 pub(crate) fn test(report: &mut Report) {
+    report.step("a site of the documents", book::make);
     report.step("many worlds", || {
         let arguments =
             ["test", "--package=pagetide-sim", "--release", "--locked", "--test=sim", "every_world"];
@@ -45,14 +46,4 @@ pub(crate) fn tell_last() {
 
 fn file() -> PathBuf {
     target().join("full-test-passed")
-}
-
-/// What is checked out: `1234abcd of 2026-11-23`.
-fn commit() -> String {
-    let git = |arguments: &[&str]| {
-        let output = Command::new("git").args(arguments).current_dir(root()).output();
-        output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
-    };
-    let changed = if git(&["status", "--porcelain"]).is_empty() { "" } else { ", with changes" };
-    format!("{}{changed}\n", git(&["log", "-1", "--format=%h of %cs"]))
 }

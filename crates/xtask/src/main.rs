@@ -1,23 +1,25 @@
-//! Developer commands: `cargo xtask test`, `cargo xtask determinism`, `cargo xtask readme`,
-//! `cargo xtask mutants`, `cargo xtask python`.
+//! Developer commands: `cargo xtask test`, `docs`, `book`, `weight`, `determinism`, `mutants`, `python`.
 //!
 //! `test` is all that a change must pass, and what CI runs: format, lints, all tests, documents,
 //! benches once over, the determinism check, and the Python package. Every step runs even when one before it failed,
 //! so that one run tells all. Nothing is skipped silently. `test quick` is a part of it, `test full` more. Left out:
-//! installing anything but Python's packages, which go below cargo's target folder.
+//! installing anything but Python's packages and mdBook, which go below cargo's target folder.
 
+mod book;
 mod built;
 mod determinism;
+mod docs;
 mod full;
 mod mutants;
 mod python;
 mod quick;
-mod readme;
 mod step;
+mod times;
+mod weight;
 
 use std::process::ExitCode;
 
-use readme::Mode;
+use docs::Mode;
 use step::{Outcome, Report, cargo, say};
 
 const USAGE: &str = "\
@@ -26,9 +28,12 @@ usage: cargo xtask <command>
   test          everything that a change must pass
   test quick [CRATES]
                 between two edits: format, lints, and tests of the crates that have changed
-  test full     everything, 5000 worlds, and the mutants; takes hours
+  test full     everything, the site of documents, 5000 worlds, and the mutants; takes hours
   python        the Python package: install it below target, run its tests
-  readme        write the output that README.md shows
+  docs          run the commands of README.md and docs, and write the output that they show
+  book          make a site of the documents, by mdBook, and follow its links
+  weight [--format md]
+                lines, seconds of builds and tests, dependencies, by crate
   determinism   the same bytes from two runs, a debug and a release build, one job and two
   mutants [--mutants|--constants] [--shard K/N] [FILES]
                 which wrong code of mm's decisions, or of FILES, its tests let pass; takes hours";
@@ -37,7 +42,8 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let report = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["test"] => {
-            let report = test(0);
+            let mut report = test(0);
+            report.tell_times();
             full::tell_last();
             report
         }
@@ -45,11 +51,14 @@ fn main() -> ExitCode {
         ["test", "full"] => {
             let mut report = test(full::STEPS);
             full::test(&mut report);
+            report.tell_times();
             report
         }
         ["determinism"] => only("determinism", determinism::check),
         ["python"] => only("the Python package", python::test),
-        ["readme"] => only("readme", || readme::run(Mode::Write)),
+        ["docs"] => only("documents", || docs::run(Mode::Write)),
+        ["book"] => only("a site of the documents", book::make),
+        ["weight", ref rest @ ..] => return weight::run(rest),
         ["mutants", ref rest @ ..] => only("mutants", || mutants::run(rest)),
         _ => {
             say(USAGE);
@@ -67,7 +76,7 @@ fn test(more: usize) -> Report {
         cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], &[])
     });
     report.step("build", || cargo(&built::DEBUG, &[]));
-    report.step("documents", || {
+    report.step("documentation of the code", || {
         cargo(
             &["doc", "--workspace", "--no-deps", "--locked"],
             &[("RUSTDOCFLAGS", "-D warnings -A rustdoc::private-intra-doc-links")],
@@ -78,7 +87,7 @@ fn test(more: usize) -> Report {
         cargo(&["test", "--workspace", "--bench", "*", "--locked", "--", "--test"], &[])
     });
     report.step("determinism", determinism::check);
-    report.step("output in README.md", || readme::run(Mode::Check));
+    report.step("commands of the documents", || docs::run(Mode::Check));
     report.step("the Python package", python::test);
     report.step("tests", || cargo(&["test", "--workspace", "--no-fail-fast", "--locked"], &[]));
     report

@@ -1,11 +1,13 @@
 //! Steps that are told as they run, and the summary at the end.
 //!
-//! Output of cargo is passed on line by line, so that a long step shows life; the counts that its
-//! test runners print are added up.
+//! Output of cargo is passed on line by line, so that a long step shows life; the counts and seconds that its
+//! test runners print are kept. What each took is shown at the end, see `times.rs`.
 
-use std::io::{self, BufRead, BufReader, Write};
-use std::process::{Command, ExitCode, Stdio};
+use std::io::{self, BufRead, BufReader, IsTerminal, Write};
+use std::process::{Command, ExitCode};
 use std::time::Instant;
+
+use crate::times::{Runner, Times};
 
 /// A line to standard output; a reader that has gone away does not matter.
 pub(crate) fn say(text: &str) {
@@ -22,12 +24,13 @@ pub(crate) enum Outcome {
     Skipped(String),
 }
 
-/// Tests as their runners counted them.
-#[derive(Debug, Clone, Copy, Default)]
+/// Tests as their runners counted them, and what each runner took.
+#[derive(Debug, Default)]
 pub(crate) struct Tests {
     passed: u64,
     failed: u64,
     ignored: u64,
+    runners: Vec<Runner>,
 }
 
 /// All steps so far.
@@ -37,11 +40,13 @@ pub(crate) struct Report {
     failed: Vec<String>,
     skipped: Vec<String>,
     tests: Tests,
+    times: Times,
 }
 
 impl Report {
     pub(crate) fn new(total: usize) -> Self {
-        Self { total, ran: 0, failed: Vec::new(), skipped: Vec::new(), tests: Tests::default() }
+        let (failed, skipped) = (Vec::new(), Vec::new());
+        Self { total, ran: 0, failed, skipped, tests: Tests::default(), times: Times::default() }
     }
 
     /// Runs one step and tells how it went.
@@ -51,6 +56,7 @@ impl Report {
         let begin = Instant::now();
         let outcome = run();
         let seconds = begin.elapsed().as_secs();
+        self.times.step(name, begin.elapsed());
         match outcome {
             Outcome::Passed(tests) => {
                 self.tests.add(tests);
@@ -72,9 +78,16 @@ impl Report {
         self.failed.is_empty() && self.skipped.is_empty()
     }
 
+    /// What each step and each runner of tests took: shown, and noted for `cargo xtask weight`.
+    pub(crate) fn tell_times(&mut self) {
+        self.times.runners(std::mem::take(&mut self.tests.runners));
+        say(&self.times.table());
+        self.times.note();
+    }
+
     /// The summary, and the exit code that goes with it.
     pub(crate) fn end(self) -> ExitCode {
-        let Tests { passed, failed, ignored } = self.tests;
+        let Tests { passed, failed, ignored, .. } = self.tests;
         if ignored > 0 {
             say(&format!("skipped: {ignored} tests are marked as ignored"));
         }
@@ -103,20 +116,23 @@ pub(crate) fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Outcome
     }
 }
 
+/// Both streams are one, as the line that names a program of tests is on another than what it prints.
 fn run_cargo(arguments: &[&str], environment: &[(&str, &str)]) -> io::Result<(bool, Tests)> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut child = Command::new(cargo)
-        .args(arguments)
-        .envs(environment.iter().copied())
-        .stdout(Stdio::piped())
-        .spawn()?;
+    let (reader, writer) = io::pipe()?;
+    let mut command = Command::new(cargo);
+    command.args(arguments).envs(environment.iter().copied());
+    if io::stdout().is_terminal() {
+        command.env("CARGO_TERM_COLOR", "always");
+    }
+    let mut child = command.stdout(writer.try_clone()?).stderr(writer).spawn()?;
+    // It holds ends of the pipe for writing, and reading ends with the last of these.
+    drop(command);
     let mut tests = Tests::default();
-    if let Some(stdout) = child.stdout.take() {
-        for line in BufReader::new(stdout).lines() {
-            let line = line?;
-            tests.count(&line);
-            say(&line);
-        }
+    for line in BufReader::new(reader).lines() {
+        let line = line?;
+        tests.count(&line);
+        say(&line);
     }
     Ok((child.wait()?.success(), tests))
 }
@@ -126,13 +142,18 @@ impl Tests {
         self.passed += other.passed;
         self.failed += other.failed;
         self.ignored += other.ignored;
+        self.runners.extend(other.runners);
     }
 
     /// Adds `test result: ok. 12 passed; 0 failed; 1 ignored; ...`.
     fn count(&mut self, line: &str) {
+        self.runners.extend(Runner::named(line));
         let Some(result) = line.strip_prefix("test result: ") else { return };
         let counts = result.split_once(". ").map_or("", |(_, counts)| counts);
         for part in counts.split("; ") {
+            if let (Some(took), Some(runner)) = (part.strip_prefix("finished in "), self.runners.last_mut()) {
+                runner.seconds += took.trim_end_matches('s').parse().unwrap_or(0.0);
+            }
             let Some((number, what)) = part.split_once(' ') else { continue };
             let Ok(number) = number.parse::<u64>() else { continue };
             match what {
@@ -153,6 +174,7 @@ mod tests {
     fn counts_of_several_runners_add_up() {
         let mut tests = Tests::default();
         for line in [
+            "     Running unittests src/lib.rs (target/debug/deps/pagetide_mm-0b0e946b4497c8b7)",
             "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.1s",
             "test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out",
             "test other ... ok",
@@ -160,5 +182,6 @@ mod tests {
             tests.count(line);
         }
         assert_eq!((tests.passed, tests.failed, tests.ignored), (15, 2, 1));
+        assert_eq!((&tests.runners[0].name[..], tests.runners[0].seconds), ("mm", 0.1));
     }
 }

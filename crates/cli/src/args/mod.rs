@@ -182,7 +182,8 @@ mod tests {
     #[test]
     fn every_command_of_the_documents_can_be_typed() {
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-        let docs = std::fs::read_dir(format!("{root}/docs")).expect("a folder").flatten();
+        let folders = ["docs", "docs/tutorials"].map(|name| format!("{root}/{name}"));
+        let docs = folders.iter().flat_map(|name| std::fs::read_dir(name).expect("a folder").flatten());
         let files =
             docs.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|is| is == "md"));
         let (mut typed, mut wrong) = (0, Vec::new());
