@@ -432,13 +432,12 @@ impl Reclaim {
         }
         isolated.clear();
         self.isolated = isolated;
-        for (event, stat, pages) in [
-            (VmEvent::PgRefill, MemcgStat::PgRefill, scanned),
-            (VmEvent::PgDeactivate, MemcgStat::PgDeactivate, deactivated),
-        ] {
-            core.alloc.events.add(event, u64::from(pages));
-            core.cgroups.add_stat(memcg, node, stat, u64::from(pages));
+        if vmstat_counts(core, sc) || core.rules().reclaim_counts == ReclaimCounts::GlobalAndRefill {
+            core.alloc.events.add(VmEvent::PgRefill, u64::from(scanned));
         }
+        core.alloc.events.add(VmEvent::PgDeactivate, u64::from(deactivated));
+        core.cgroups.add_stat(memcg, node, MemcgStat::PgRefill, u64::from(scanned));
+        core.cgroups.add_stat(memcg, node, MemcgStat::PgDeactivate, u64::from(deactivated));
         core.tell(|_| TraceEvent::VmscanLruShrinkActive {
             nid: node,
             memcg: memcg.0,
@@ -466,7 +465,7 @@ impl Reclaim {
             _ if counts_by_itself(core, sc) => (VmEvent::PgStealProactive, MemcgStat::PgStealProactive),
             Reclaimer::Direct | Reclaimer::Limit => (VmEvent::PgStealDirect, MemcgStat::PgStealDirect),
         };
-        if sc.is_global() || core.rules().reclaim_counts == ReclaimCounts::All {
+        if vmstat_counts(core, sc) {
             core.alloc.events.add(event, pages);
         }
         let kind = if list.is_file() { VmEvent::PgStealFile } else { VmEvent::PgStealAnon };
@@ -545,12 +544,17 @@ pub(super) fn count_scanned<T: Trace>(
         _ if counts_by_itself(core, sc) => (VmEvent::PgScanProactive, MemcgStat::PgScanProactive),
         Reclaimer::Direct | Reclaimer::Limit => (VmEvent::PgScanDirect, MemcgStat::PgScanDirect),
     };
-    if sc.is_global() || core.rules().reclaim_counts == ReclaimCounts::All {
+    if vmstat_counts(core, sc) {
         core.alloc.events.add(event, pages);
     }
     let kind = if list.is_file() { VmEvent::PgScanFile } else { VmEvent::PgScanAnon };
     core.alloc.events.add(kind, pages);
     core.cgroups.add_stat(memcg, node, stat, pages);
+}
+
+/// Whether `/proc/vmstat` counts what a run scans and frees.
+pub(super) fn vmstat_counts<T: Trace>(core: &Core<T>, sc: &ScanControl) -> bool {
+    sc.is_global() || core.rules().reclaim_counts == ReclaimCounts::All
 }
 
 /// Whether a run is counted as one that somebody asked for.

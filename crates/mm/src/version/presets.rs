@@ -192,7 +192,7 @@ const RULES_2632: Rules = Rules {
     compact_gap: CompactGap::TwiceBlock,
     charge_stock: ChargeStock::OneGroup,
     removed_group: RemovedGroup::Keeps,
-    reclaim_counts: ReclaimCounts::Global,
+    reclaim_counts: ReclaimCounts::GlobalAndRefill,
     boost_failure: BoostFailure::Counts,
     kswapd_hope: KswapdHope::AnyProgress,
     zone_skips: ZoneSkips::Unlimited,
@@ -289,6 +289,7 @@ const RULES_510: Rules = RULES_57.edited(&[
     Rule::LruCost(LruCost::Io),
     Rule::SwappinessRange(SwappinessRange::UpTo200),
     Rule::SwapHigh(SwapHigh::Sleep),
+    Rule::ReclaimCounts(ReclaimCounts::Global),
 ]);
 
 const RULES_61: Rules = RULES_510.edited(&[

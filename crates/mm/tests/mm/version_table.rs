@@ -332,7 +332,8 @@ fn every_version_decides_as_its_sources_say() {
       RemovedGroup(Keeps): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12
       RemovedGroup(HandsOver): 7.2 +reparent-lru
     what /proc/vmstat counts of reclaim
-      ReclaimCounts(Global): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12
+      ReclaimCounts(GlobalAndRefill): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7
+      ReclaimCounts(Global): 5.10 6.1 6.12
       ReclaimCounts(All): 7.2 +limit-reclaim-in-vmstat
     runs for a boost that freed nothing
       BoostFailure(Counts): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12

@@ -25,7 +25,7 @@ use crate::lru::mglru::state::{Evictable, Gens, Kind, MIN_GENS};
 use crate::pages::anon::AnonMaps;
 use crate::pages::cache::PageCache;
 use crate::reclaim::mglru::choice::{self, BATCH};
-use crate::reclaim::page::{count_scanned, tell_rotated};
+use crate::reclaim::page::{count_scanned, tell_rotated, vmstat_counts};
 use crate::reclaim::run::{ChunkReport, ScanControl};
 use crate::reclaim::state::Reclaim;
 use crate::version::rules::{GenAccess, GenForm, GenQuota};
@@ -178,7 +178,7 @@ impl Reclaim {
         let pages = |count| u32::try_from(count).expect("a batch has few pages");
         let isolated = pages(looked.isolated);
         count_scanned(core, at.0, at.1, sc, LruList::of_kind(kind, false), isolated);
-        if sc.is_global() {
+        if vmstat_counts(core, sc) {
             core.alloc.events.add(VmEvent::PgRefill, looked.sorted);
         }
         core.cgroups.add_stat(at.0, at.1, MemcgStat::PgRefill, looked.sorted);

@@ -127,9 +127,11 @@ decisions! {
         Any,
     }
 
-    /// What `/proc/vmstat` counts as scanned and stolen (MECHANISMS-510-72 0.2, 3.6).
+    /// What `/proc/vmstat` counts as scanned, stolen and refilled (MECHANISMS-510-72 0.2, 3.6).
     ReclaimCounts = "what /proc/vmstat counts of reclaim" {
-        /// Global reclaim, by kswapd and tasks.
+        /// Global reclaim, by kswapd and tasks; of limits `pgrefill` alone (until 5.8).
+        GlobalAndRefill,
+        /// Global reclaim only (5.9).
         Global,
         /// That at the limit of a cgroup, too, as by tasks (7.1).
         All,
