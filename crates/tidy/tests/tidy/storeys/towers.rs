@@ -9,8 +9,11 @@ pub(super) struct Tower {
 }
 
 /// All towers.
-pub(super) const TOWERS: &[Tower] =
-    &[Tower { package: "mm", storeys: MM }, Tower { package: "kernel", storeys: KERNEL }];
+pub(super) const TOWERS: &[Tower] = &[
+    Tower { package: "mm", storeys: MM },
+    Tower { package: "kernel", storeys: KERNEL },
+    Tower { package: "lab", storeys: LAB },
+];
 
 const MM: &[&str] = &[
     "check", "why", "mem_info", "readings", "decide", "journals", "swapping", "mapping", "memory", "compact",
@@ -130,3 +133,5 @@ const KERNEL: &[&str] = &[
     "machine",
     "section",
 ];
+
+const LAB: &[&str] = &["plan", "show", "keep", "run", "resolve", "name", "error"];

@@ -1,0 +1,17 @@
+//! Many runs for one question: planned, run, and put together again.
+//!
+//! | file | the question |
+//! |---|---|
+//! | `compare.rs` | does another kernel, or another place to run, do better: kernels x seeds |
+//! | `grid.rs` | and at other values of a parameter, at other sizes of memory? |
+//! | `ablate.rs` | which of these features matter: every kernel that they make, switched or not |
+//! | `sweep.rs` | how does a result depend on several values: every combination |
+//! | `replay.rs` | what do simulated machines and plain replacement policies make of a trace |
+//! | `size.rs` | how much memory does a trace need |
+
+pub mod ablate;
+pub mod compare;
+pub mod grid;
+pub mod replay;
+pub mod size;
+pub mod sweep;

@@ -1,0 +1,408 @@
+//! What a person asks for, with all names and values checked.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use mm::version::presets::Version;
+use mm::version::rules::Cgroups;
+use units::{Bytes, Nanos};
+use workload::amount::WarmupEnd;
+use workload::limits::Limits;
+use workload::replay::{ONE_IN_MAX, ReplayOptions, Timing, warmup_is_all};
+use workload::scenario::{Backend, SEED_DEFAULT, parse_interval, parse_mem_of};
+use workload::{KernelSpec, Scenario};
+
+use super::curve;
+use super::measured::Target;
+use crate::error::LabError;
+use crate::error::size::{POINTS_MAX, POINTS_MIN, SizeError};
+use crate::name::names::Names;
+use crate::plan::replay::{STDIN, file_name};
+use crate::plan::sweep::{RUNS_MAX, sizes};
+use crate::resolve::defaults::first_machine;
+use crate::resolve::program;
+use crate::resolve::request::{Request, Subject};
+use crate::resolve::setting::Setting;
+use crate::resolve::texts::{kernel_named, newest_kernel, shell_quoted, sysctl_pairs};
+use crate::show::fail_if;
+
+/// The least that a group is limited to: below are batches of charges and of reclaim.
+pub(super) const LIMIT_LEAST: Bytes = Bytes(1 << 20);
+
+const POINTS_DEFAULT: usize = 32;
+const SLOWDOWN_DEFAULT: &str = "5%";
+const HEADROOM_DEFAULT: f64 = 10.0;
+const RESOLUTION_DEFAULT: f64 = 0.05;
+
+/// A trace to be sized, as a person names everything.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SizeRequest {
+    /// The trace file; `-` is standard input.
+    pub trace: PathBuf,
+    /// How it is read, and what counts.
+    pub options: ReplayOptions,
+    /// When requests are made, if that was said: a program's trace has think times otherwise.
+    pub timing: Option<Timing>,
+    /// The kernel; none means the newest.
+    pub kernel: Option<String>,
+    /// The machine; none means the first.
+    pub machine: Option<String>,
+    /// Its memory; none: as much as the trace needs.
+    pub mem: Option<String>,
+    /// Sysctls, each `name=value`.
+    pub sysctls: Vec<String>,
+    /// The first seed.
+    pub seed: Option<u64>,
+    /// How many seeds; none means one.
+    pub seeds: Option<u64>,
+    /// Limits to run, and no others: `64M,128M` or `64M..1G`.
+    pub limits: Option<String>,
+    /// The most limits that are run.
+    pub points: Option<usize>,
+    /// How near two limits are that tell something apart: `5%`.
+    pub resolution: Option<String>,
+    /// How much slower it may be than without a limit: `5%`.
+    pub slowdown: Option<String>,
+    /// What else must not be so, in the form of `--fail-if`.
+    pub fail_if: Vec<String>,
+    /// How far `memory.max` is above `memory.high`: `10%`.
+    pub headroom: Option<String>,
+    /// A part to run instead of all: `1/16`.
+    pub sample: Option<String>,
+    /// Whether all of it is run at the same limits, too.
+    pub check_sample: bool,
+    /// A real kernel that runs three points, too: `uml:6.12`, `vm:6.12`, `host`; `uml` is that of the model's
+    /// version.
+    pub verify: Option<String>,
+    /// Time between two samples of counters: `100ms`.
+    pub interval: Option<String>,
+}
+
+/// What verifies where nobody names a kernel.
+pub const VERIFY_DEFAULT: &str = "uml";
+
+/// A trace that can be sized: all names and values are checked, the trace is not.
+#[derive(Debug, Clone)]
+pub struct SizePlan {
+    pub(super) trace: PathBuf,
+    pub(super) options: ReplayOptions,
+    pub(super) kernel: KernelSpec,
+    pub(super) machine: String,
+    pub(super) mem: Option<Bytes>,
+    pub(super) sysctls: BTreeMap<String, String>,
+    pub(super) seeds: Vec<u64>,
+    pub(super) limits: Option<Vec<Bytes>>,
+    pub(super) points: usize,
+    /// As a part: 0.05.
+    pub(super) resolution: f64,
+    /// In percent.
+    pub(super) headroom: f64,
+    pub(super) target: Target,
+    /// The target as written.
+    pub(super) targets: Vec<String>,
+    pub(super) sample: Option<u32>,
+    pub(super) check_sample: bool,
+    pub(super) verify: Option<String>,
+    pub(super) interval: Option<Nanos>,
+    /// Options of the command, as they were given, but limits, seeds and what is made of the runs.
+    given: Vec<(&'static str, String)>,
+    request: SizeRequest,
+}
+
+/// The backend that `text` names; [`VERIFY_DEFAULT`] is User-Mode Linux of the model's version.
+fn verified_on(text: &str, base: &str) -> String {
+    match text {
+        VERIFY_DEFAULT => format!("{text}:{}", base.trim_start_matches("linux-")),
+        named => named.to_owned(),
+    }
+}
+
+impl SizeRequest {
+    /// Checks all names and values.
+    ///
+    /// # Errors
+    /// The first that cannot be, with what to write instead.
+    pub fn plan(&self) -> Result<SizePlan, LabError> {
+        let names = Names::default();
+        let kernel = kernel_named(self.kernel.as_deref().unwrap_or(newest_kernel()), &names)?;
+        let version = Version::parse(&kernel.to_string()).expect("the vocabulary comes from the same table");
+        if version.rules.cgroups == Cgroups::Off {
+            return Err(SizeError::NoCgroups(kernel.to_string()).into());
+        }
+        let machine = names.vocabulary().machine(self.machine.as_deref().unwrap_or(first_machine().name))?;
+        let sysctls = sysctl_pairs(&self.sysctls, &names)?;
+        let mem = self.mem.as_deref().map(|mem| parse_mem_of("--mem", mem)).transpose()?;
+        if let Some(mem) = mem {
+            Setting::new(&kernel, &machine, mem, &sysctls)?;
+        }
+        let sample = self.sample.as_deref().map(one_in).transpose()?.filter(|&one_in| one_in > 1);
+        if self.check_sample && sample.is_none() {
+            return Err(SizeError::NothingToCheck.into());
+        }
+        let verify = self.verify.as_deref().map(|backend| verified_on(backend, &kernel.base));
+        if let Some(backend) = &verify {
+            match backend.parse::<Backend>() {
+                Ok(Backend::Sim) | Err(_) => return Err(SizeError::Verify(backend.clone()).into()),
+                Ok(_) if self.check_stdin() => return Err(SizeError::VerifyStdin.into()),
+                Ok(_) => {}
+            }
+        }
+        let (target, targets) = self.target()?;
+        let points = self.points.unwrap_or(POINTS_DEFAULT);
+        if !(POINTS_MIN..=POINTS_MAX).contains(&points) {
+            return Err(SizeError::Points(points).into());
+        }
+        let interval = self.interval.as_deref().map(|text| parse_interval("--interval", text)).transpose()?;
+        Ok(SizePlan {
+            trace: self.trace.clone(),
+            options: self.options,
+            seeds: self.seeds()?,
+            limits: self.limits(sample.unwrap_or(1))?,
+            points,
+            resolution: match &self.resolution {
+                None => RESOLUTION_DEFAULT,
+                Some(text) => {
+                    part(text, 0.5..=100.0).ok_or_else(|| SizeError::Resolution(text.clone()))? / 100.0
+                }
+            },
+            headroom: match &self.headroom {
+                None => HEADROOM_DEFAULT,
+                Some(text) => part(text, 0.0..=1000.0).ok_or_else(|| SizeError::Headroom(text.clone()))?,
+            },
+            check_sample: self.check_sample,
+            verify,
+            given: self.given(&kernel, &machine),
+            request: self.clone(),
+            kernel,
+            machine,
+            mem,
+            sysctls,
+            target,
+            targets,
+            sample,
+            interval,
+        })
+    }
+
+    /// When a program's operations are made; none: with the think times of the trace.
+    fn pace(&self) -> Option<&'static str> {
+        self.timing.map(Timing::name)
+    }
+
+    fn check_stdin(&self) -> bool {
+        self.trace == Path::new(STDIN)
+    }
+
+    fn seeds(&self) -> Result<Vec<u64>, LabError> {
+        let (first, count) = (self.seed.unwrap_or(SEED_DEFAULT.0), self.seeds.unwrap_or(1));
+        if !(1..=RUNS_MAX as u64).contains(&count) {
+            return Err(LabError::Seeds { seeds: count, max: RUNS_MAX as u64 });
+        }
+        Ok((0..count).map(|offset| first.wrapping_add(offset)).collect())
+    }
+
+    fn limits(&self, one_in: u32) -> Result<Option<Vec<Bytes>>, LabError> {
+        let Some(text) = &self.limits else { return Ok(None) };
+        let mut limits = sizes("--limits", text)?;
+        limits.sort_unstable();
+        if let Some(pair) = limits.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(LabError::Twice { option: "--limits", value: pair[0].to_string() });
+        }
+        let least = Bytes(LIMIT_LEAST.get() * u64::from(one_in));
+        match limits.first() {
+            Some(&limit) if limit < least => {
+                Err(SizeError::LimitTooSmall { limit, least, sampled: limit >= LIMIT_LEAST }.into())
+            }
+            _ => Ok(Some(limits)),
+        }
+    }
+
+    /// What must not be so: a slowdown, and what else was said; without either a slowdown of 5 %.
+    fn target(&self) -> Result<(Target, Vec<String>), LabError> {
+        let metric = match self.options.timing {
+            Timing::Asap => "replay_seconds",
+            Timing::Recorded => "in_requests_seconds",
+        };
+        let slowdown = match (&self.slowdown, self.fail_if.is_empty()) {
+            (Some(text), _) => Some(text.as_str()),
+            (None, true) => Some(SLOWDOWN_DEFAULT),
+            (None, false) => None,
+        };
+        let mut targets = Vec::new();
+        if let Some(text) = slowdown {
+            let percent = part(text, 0.0..=1e6).ok_or_else(|| SizeError::Slowdown(text.to_owned()))?;
+            targets.push(format!("{metric} > +{percent}%"));
+        }
+        targets.extend(self.fail_if.iter().cloned());
+        let limits = fail_if::parse(&targets)?;
+        Ok((Target { limits, slowdown_of: metric.to_owned() }, targets))
+    }
+
+    /// Options that decide what a run is.
+    fn given(&self, kernel: &KernelSpec, machine: &str) -> Vec<(&'static str, String)> {
+        let mut given = vec![("--kernel", kernel.to_string())];
+        if self.machine.is_some() {
+            given.push(("--machine", machine.to_owned()));
+        }
+        given.extend(self.mem.iter().map(|mem| ("--mem", mem.clone())));
+        given.extend(self.sysctls.iter().map(|pair| ("--set", pair.clone())));
+        if self.options.timing != Timing::default() {
+            given.push(("--timing", self.options.timing.name().to_owned()));
+        }
+        if self.options.warmup != workload::amount::Warmup::None {
+            given.push(("--warmup", self.options.warmup.to_string()));
+        }
+        given.extend(self.options.format.map(|format| ("--trace-format", format.name().to_owned())));
+        given.extend(self.sample.iter().map(|part| ("--sample", part.clone())));
+        given.extend(self.interval.iter().map(|interval| ("--interval", interval.clone())));
+        given
+    }
+}
+
+impl SizePlan {
+    /// The trace's name.
+    pub(super) fn name(&self) -> String {
+        file_name(&self.trace)
+    }
+
+    /// What recordings say that they are of.
+    pub(super) fn workload(&self) -> String {
+        format!("replay {}", self.name())
+    }
+
+    /// The command that finds all of it again.
+    pub(super) fn command(&self) -> String {
+        let request = &self.request;
+        let mut more: Vec<(&'static str, String)> = Vec::new();
+        let mut add = |name: &'static str, value: &Option<String>| {
+            more.extend(value.iter().map(|value| (name, value.clone())));
+        };
+        add("--limits", &request.limits);
+        add("--points", &request.points.map(|points| points.to_string()));
+        add("--resolution", &request.resolution);
+        add("--slowdown", &request.slowdown);
+        request.fail_if.iter().for_each(|text| add("--fail-if", &Some(text.clone())));
+        add("--headroom", &request.headroom);
+        add("--verify", &request.verify);
+        add("--seed", &request.seed.map(|seed| seed.to_string()));
+        add("--seeds", &request.seeds.map(|seeds| seeds.to_string()));
+        let mut command = self.spelled(&more);
+        if request.check_sample {
+            command += " --check-sample";
+        }
+        command
+    }
+
+    /// The command that makes one run again; a run with all three limits is part of the whole search only.
+    pub(super) fn command_of(&self, limits: Limits, seed: u64) -> String {
+        match limits {
+            Limits { max: Some(max), high: None, .. } => {
+                self.spelled(&[("--limits", max.to_string()), ("--seed", seed.to_string())])
+            }
+            _ => self.command(),
+        }
+    }
+
+    fn spelled(&self, more: &[(&'static str, String)]) -> String {
+        let mut command = format!("pagetide size {}", shell_quoted(&self.trace.to_string_lossy()));
+        for (name, value) in self.given.iter().chain(more) {
+            command += &format!(" {name} {}", shell_quoted(value));
+        }
+        if self.options.unsorted {
+            command += " --unsorted";
+        }
+        command
+    }
+
+    /// Refuses a warm-up that leaves nothing to count.
+    pub(super) fn check_warmup(&self, requests: impl Iterator<Item = u64>) -> Result<(), LabError> {
+        for requests in requests {
+            if requests > 0 && self.options.warmup.of(requests) == WarmupEnd::Requests(requests) {
+                return Err(LabError::AllWarmup(warmup_is_all(self.options.warmup, requests)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses what is for traces of requests.
+    pub(super) fn check_program(&self) -> Result<(), SizeError> {
+        let options = &self.options;
+        let given = [
+            ("--sample", self.request.sample.is_some()),
+            ("--warmup", options.warmup != workload::amount::Warmup::None),
+            ("--trace-format", options.format.is_some()),
+            ("--unsorted", options.unsorted),
+        ];
+        match given.into_iter().find(|(_, given)| *given) {
+            Some((option, _)) => Err(SizeError::NotOfPrograms { option, path: self.trace.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    /// The replay of a program as it is when limits, seed and memory are not said.
+    pub(super) fn program_scenario(&self) -> Result<Scenario, LabError> {
+        let mut params = vec![format!("trace={}", self.trace.display())];
+        params.extend(self.request.pace().map(|pace| format!("pace={pace}")));
+        let request = Request {
+            kernel: Some(self.kernel.to_string()),
+            machine: Some(self.machine.clone()),
+            mem: self.request.mem.clone(),
+            params,
+            sysctls: self.request.sysctls.clone(),
+            interval: self.request.interval.clone(),
+            ..Request::new(Subject::Workload(workload::program::NAME.to_owned()))
+        };
+        request.resolve()
+    }
+
+    /// The same on a real kernel, a guest with so much memory.
+    pub(super) fn real_scenario(&self, backend: &str, mem: Bytes) -> Result<Scenario, LabError> {
+        let pace = self.request.pace().unwrap_or(if program::is_one(&self.trace) { "think" } else { "asap" });
+        let request = Request {
+            backend: Some(backend.to_owned()),
+            mem: backend.starts_with("vm").then(|| mem.to_string()),
+            params: vec![format!("trace={}", self.trace.display()), format!("pace={pace}")],
+            seed: self.request.seed,
+            interval: self.request.interval.clone(),
+            ..Request::new(Subject::Workload(workload::program::NAME.to_owned()))
+        };
+        request.resolve()
+    }
+
+    /// Whether the trace comes from standard input.
+    pub fn reads_stdin(&self) -> bool {
+        self.trace == Path::new(STDIN)
+    }
+
+    /// The limits that were named; none: they are searched.
+    pub fn named_limits(&self) -> Option<usize> {
+        self.limits.as_ref().map(Vec::len)
+    }
+
+    /// The most runs that it takes: limits, and the one without, for each seed.
+    pub fn runs_at_most(&self) -> usize {
+        (self.limits.as_ref().map_or(self.points, Vec::len) + 2) * self.seeds.len()
+    }
+}
+
+/// `5%` or `5`, in percent, if it is in a range.
+fn part(text: &str, range: std::ops::RangeInclusive<f64>) -> Option<f64> {
+    let number = text.trim();
+    let number = number.strip_suffix('%')?.trim_end();
+    let value: f64 = number.parse().ok()?;
+    range.contains(&value).then_some(value)
+}
+
+/// `1/16`.
+fn one_in(text: &str) -> Result<u32, SizeError> {
+    let wrong = || SizeError::Sample { text: text.to_owned() };
+    let (one, many) = text.trim().split_once('/').ok_or_else(wrong)?;
+    let many: u32 = many.trim().parse().map_err(|_| wrong())?;
+    if one.trim() != "1" || !(1..=ONE_IN_MAX).contains(&many) {
+        return Err(wrong());
+    }
+    Ok(many)
+}
+
+/// Nothing of the search is random, and a coarse curve comes before a fine one.
+const _: () = assert!(POINTS_MIN > 1 && curve::COARSE_MAX < POINTS_DEFAULT);

@@ -1,0 +1,167 @@
+//! What a version of Linux does not have: refused before a run that would fail for it, told with the results
+//! of one that goes on without it.
+//!
+//! Neighbours: [`crate::resolve::setting`], which asks; `mm::version` for what versions have.
+
+use std::collections::BTreeMap;
+
+use kernel::Filesystem;
+use mm::base::layout::MemoryLayout;
+use mm::base::sysctl::Sysctl;
+use mm::reclaim::scan_balance::swappiness_max;
+use mm::version::presets::Version;
+use mm::version::rules::{
+    Cgroups, Compaction, HugePages, KswapdDone, NodeReclaim, ProactiveReclaim, Rules, SwapHigh, Writepage,
+    Zswap,
+};
+use workload::scenario::{ScenarioProblem, Swap};
+use workload::{Need, Workload};
+
+use crate::error::LabError;
+
+/// Checks that `kernel` has what a workload cannot do without.
+///
+/// # Errors
+/// What it lacks, with a kernel that has it.
+pub(crate) fn check_workload(kernel: &Version, workload: &Workload) -> Result<(), LabError> {
+    let (rules, base, name) = (&kernel.rules, kernel.base, workload.name());
+    for need in workload.needs() {
+        let (message, hint) = match need {
+            Need::Cgroups if rules.cgroups == Cgroups::Off => {
+                let message = format!("`{base}` has no cgroup v2, in which `{name}` puts its tasks");
+                (message, first_with(|rules| rules.cgroups == Cgroups::V2))
+            }
+            Need::HugePageAdvice if rules.huge_pages == HugePages::Off => {
+                let message = format!("`{base}` has no huge pages that `{name}` could ask for");
+                let hint = "leave out `--param advice=madvise`: every fault is of a single page there";
+                (message, hint.to_owned())
+            }
+            Need::Cgroups | Need::HugePages | Need::HugePageAdvice => continue,
+            need => match asked(rules, need) {
+                Ok(()) => continue,
+                Err((what, has)) => {
+                    (format!("`{base}` has no {what}, which `{name}` is to use"), first_with(has))
+                }
+            },
+        };
+        return Err(ScenarioProblem::Model { message, hint: Some(hint) }.into());
+    }
+    Ok(())
+}
+
+/// Something that not every kernel has: what it is called, and which rules have it.
+type Has = (&'static str, fn(&Rules) -> bool);
+
+/// Whether a kernel can be asked for room like that; if not, what it lacks.
+fn asked(rules: &Rules, need: Need) -> Result<(), Has> {
+    let (what, has): Has = match need {
+        Need::ReclaimSwappiness => ("`swappiness=` in memory.reclaim", |rules| {
+            matches!(rules.proactive_reclaim, ProactiveReclaim::Quarters | ProactiveReclaim::QuartersOrAnon)
+        }),
+        Need::AnonReclaim => ("`swappiness=max` in memory.reclaim", |rules| {
+            rules.proactive_reclaim == ProactiveReclaim::QuartersOrAnon
+        }),
+        Need::SwapHigh => ("memory.swap.high", |rules| rules.swap_high == SwapHigh::Sleep),
+        Need::NodeReclaim => ("file `reclaim` of a node", |rules| rules.node_reclaim == NodeReclaim::File),
+        _ => ("memory.reclaim", |rules| rules.proactive_reclaim != ProactiveReclaim::None),
+    };
+    if has(rules) { Ok(()) } else { Err((what, has)) }
+}
+
+/// Checks that `kernel` has the sysctls that are set.
+///
+/// # Errors
+/// The first one that it does not have, or that it has another range for.
+pub(crate) fn check_sysctls(kernel: &Version, pairs: &BTreeMap<String, String>) -> Result<(), LabError> {
+    for (name, value) in pairs {
+        let sysctl = Sysctl::parse(name)?;
+        if sysctl == Sysctl::Swappiness {
+            check_swappiness(kernel, sysctl.parse_value(value)?)?;
+        }
+        if !kernel.rules.has_sysctl(sysctl) {
+            let message = format!("`{}` has no `{sysctl}`", kernel.base);
+            let hint = format!("leave it out, or {}", first_with(|rules| rules.has_sysctl(sysctl)));
+            return Err(ScenarioProblem::Model { message, hint: Some(hint) }.into());
+        }
+    }
+    Ok(())
+}
+
+/// Checks that `kernel` has zswap, if that stands in front of swap.
+///
+/// # Errors
+/// It has none here.
+pub(crate) fn check_zswap(kernel: &Version, swap: &Swap) -> Result<(), LabError> {
+    if swap.zswap.is_none() || kernel.rules.zswap != Zswap::Absent {
+        return Ok(());
+    }
+    let message = format!("the model of `{}` has no zswap", kernel.base);
+    let hint = first_with(|rules| rules.zswap != Zswap::Absent);
+    Err(ScenarioProblem::Model { message, hint: Some(hint) }.into())
+}
+
+fn check_swappiness(kernel: &Version, value: u64) -> Result<(), LabError> {
+    let most = swappiness_max(&kernel.rules);
+    if value <= most {
+        return Ok(());
+    }
+    let (sysctl, base) = (Sysctl::Swappiness, kernel.base);
+    let message = format!("`{value}` is no value for `{sysctl}` of `{base}`: it takes 0 to {most}");
+    let hint = first_with(|rules| swappiness_max(rules) >= value);
+    Err(ScenarioProblem::Model { message, hint: Some(hint) }.into())
+}
+
+/// Names the oldest kernel that is so.
+fn first_with(holds: impl Fn(&Rules) -> bool) -> String {
+    let has_it = |&(name, _): &(&str, &str)| holds(&Version::parse(name).expect("a preset").rules);
+    match Version::presets().find(has_it) {
+        Some((name, _)) => format!("name a kernel that has it: `--kernel {name}` or later"),
+        None => "name another kernel".to_owned(),
+    }
+}
+
+/// What is assumed of `kernel` on a machine with this memory.
+pub(crate) fn assumed_of_machine(kernel: &Version, layout: &MemoryLayout) -> Vec<String> {
+    let (rules, base) = (&kernel.rules, kernel.base);
+    let mut told = Vec::new();
+    let has_zones = layout.nodes.iter().any(|node| node.zones.len() > 1);
+    if rules.kswapd_done == KswapdDone::EveryZone && has_zones {
+        told.push(format!(
+            "assumed: {base} keeps its lists of pages by node; the real one has them for each zone"
+        ));
+    }
+    if rules.compaction == Compaction::Off {
+        told.push(format!(
+            "assumed: {base} reclaims for large blocks as for single pages; the real one takes the neighbours \
+             of a page, too (lumpy reclaim)"
+        ));
+    }
+    told
+}
+
+/// What is assumed of `kernel` under a workload on this filesystem.
+pub(crate) fn assumed_of_workload(
+    kernel: &Version,
+    workload: &Workload,
+    filesystem: Filesystem,
+) -> Vec<String> {
+    let (rules, base) = (&kernel.rules, kernel.base);
+    let mut told = Vec::new();
+    if rules.huge_pages == HugePages::Off && workload.needs().contains(&Need::HugePages) {
+        told.push(format!("{base} has no huge pages: every fault is of a single page"));
+    }
+    if rules.writepage == Writepage::Anyone {
+        match filesystem {
+            Filesystem::Ext3 => {}
+            Filesystem::Ext4 => told.push(format!(
+                "assumed: files of {base} have extents, as on ext4; those of ext3 have a block of pointers for \
+                 each 4 MiB in the page cache"
+            )),
+            Filesystem::Xfs => told.push(format!(
+                "assumed: XFS of {base} reclaims inodes as later ones do; the real one waits for those that \
+                 are being written"
+            )),
+        }
+    }
+    told
+}

@@ -1,0 +1,69 @@
+//! Names and values as texts: read and checked, quoted and listed.
+//!
+//! Next: [`crate::name::names`], which has the vocabulary; `mm::version` for which changes make a kernel.
+
+use std::collections::BTreeMap;
+
+use mm::version::feature::Feature;
+use mm::version::presets::Version;
+use workload::KernelSpec;
+use workload::params::split_pair;
+use workload::scenario::{ScenarioProblem, parse_sysctl_value};
+
+use crate::error::LabError;
+use crate::name::names::Names;
+
+/// Reads the name of a kernel with features added and taken away.
+///
+/// # Errors
+/// An unknown name; a change that changes nothing; two forms of one decision.
+pub(crate) fn kernel_named(text: &str, names: &Names) -> Result<KernelSpec, LabError> {
+    let kernel = names.vocabulary().kernel(text)?;
+    check_changes(&kernel)?;
+    Ok(kernel)
+}
+
+pub(crate) fn check_changes(kernel: &KernelSpec) -> Result<(), ScenarioProblem> {
+    let feature = |name: &str| Feature::named(name).expect("the vocabulary comes from the same table");
+    let changes: Vec<_> = kernel.features.iter().map(|(name, &on)| (feature(name), on)).collect();
+    Version::check_changes(&kernel.base, &changes)
+        .map_err(|error| ScenarioProblem::Model { message: error.to_string(), hint: Some(error.hint()) })
+}
+
+/// Reads `name=value` texts.
+pub(crate) fn sysctl_pairs(texts: &[String], names: &Names) -> Result<BTreeMap<String, String>, LabError> {
+    let mut pairs = BTreeMap::new();
+    for text in texts {
+        let (name, value) = split_pair(text).map_err(|_| LabError::SysctlNotAPair(text.clone()))?;
+        let name = names.vocabulary().sysctl(name)?;
+        let second = parse_sysctl_value(&name, value)?;
+        if let Some(first) = pairs.insert(name.clone(), second.clone()) {
+            return Err(ScenarioProblem::SysctlTwice { name, first, second }.into());
+        }
+    }
+    Ok(pairs)
+}
+
+/// The kernel when none is named: the newest that is maintained for long.
+pub(crate) fn newest_kernel() -> &'static str {
+    Version::NEWEST_LONG_TERM
+}
+
+/// `--kernel`, `--machine` and `--mem`; nothing where there is nothing.
+pub(crate) fn listed(names: &[&str]) -> Option<String> {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    match &quoted[..] {
+        [] => None,
+        [only] => Some(only.clone()),
+        [first @ .., last] => Some(format!("{} and {last}", first.join(", "))),
+    }
+}
+
+pub(crate) fn shell_quoted(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=.,:+/%".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}

@@ -1,0 +1,194 @@
+//! A program's run to a trace: `capture` follows, `recording` writes, and what is told at the end.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::AtomicUsize;
+use std::time::{Duration, Instant};
+
+use ::capture::{Captured, Ended, Footprint, Options, Piece};
+use ::trace::{OperationKind, Trace};
+use recording::{TraceError, TraceWriter};
+use workload::scenario::parse_interval;
+
+use crate::error::LabError;
+
+pub use crate::error::capture::CaptureFailure;
+
+/// How often what came is written in any case, so that little is lost by a kill.
+const FLUSH: Duration = Duration::from_secs(10);
+
+/// Whom to follow.
+#[derive(Debug, Clone)]
+pub enum Whom {
+    /// A command, with its arguments.
+    Command(Vec<OsString>),
+    /// A process that runs already.
+    Process(u32),
+}
+
+/// A capture as a person asks for it.
+#[derive(Debug, Clone)]
+pub struct Request<'a> {
+    /// The new file.
+    pub out: &'a Path,
+    /// Whom to follow.
+    pub whom: Whom,
+    /// How often memory is looked at: a time, or `off`; each 100 ms where nothing is said.
+    pub sample: Option<&'a str>,
+    /// Tasks that may be made at most.
+    pub max_tasks: Option<&'a str>,
+}
+
+/// What a capture came to.
+#[derive(Debug)]
+pub struct Done {
+    /// What is in the trace, in lines for a person.
+    pub summary: String,
+    /// The command's exit status as a shell has it: 128 and the signal's number if it was killed; 0 of a process
+    /// that goes on.
+    pub status: u8,
+    /// How it ended, where that is no plain end.
+    pub told: Option<String>,
+    /// Why the trace is not whole.
+    pub failure: Option<CaptureFailure>,
+}
+
+/// Follows a program to its end and writes what it does to a new file. A signal whose number is put into `signal` is
+/// passed on to the command; a process that ran before is let go.
+///
+/// # Errors
+/// Nothing was started: the file exists, the program does not or cannot be followed, an option makes no sense.
+pub fn run(request: &Request<'_>, signal: &AtomicUsize) -> Result<Done, LabError> {
+    let options = options(request)?;
+    let writer = TraceWriter::create(request.out).map_err(CaptureFailure::Trace)?;
+    let mut writing = Writing::new(writer);
+    let mut sink = |piece: Piece| writing.take(&piece);
+    let captured = match &request.whom {
+        Whom::Command(words) => {
+            let (program, arguments) = words.split_first().expect("the command line asks for a command");
+            ::capture::command(program, arguments, &options, signal, &mut sink)
+        }
+        Whom::Process(pid) => ::capture::process(*pid, &options, signal, &mut sink),
+    };
+    let captured = captured.map_err(CaptureFailure::Capture)?;
+    let footprint = (writing.footprint.file_bytes(), writing.footprint.memory_bytes());
+    let failure = writing.end(&captured).err().map(CaptureFailure::Trace);
+    let failure = failure.or_else(|| match captured.ended {
+        Ended::TooManyTasks => {
+            Some(CaptureFailure::TooManyTasks { max: options.tasks_max, path: request.out.into() })
+        }
+        _ => None,
+    });
+    let (status, told) = status(&captured, &request.whom);
+    let whole = !matches!(failure, Some(CaptureFailure::Trace(_)));
+    Ok(Done {
+        summary: if whole { summary(&captured, footprint, request.out) } else { String::new() },
+        status,
+        told,
+        failure,
+    })
+}
+
+fn options(request: &Request<'_>) -> Result<Options, LabError> {
+    let mut options = Options::default();
+    match request.sample {
+        None => {}
+        Some("off") => options.sample = None,
+        Some(text) => {
+            let every = parse_interval("--sample", text)?;
+            options.sample = Some(Duration::from_nanos(every.get()));
+        }
+    }
+    if let Some(text) = request.max_tasks {
+        let wrong = || CaptureFailure::Tasks(text.to_owned());
+        let tasks = text.parse().ok().filter(|tasks| (1..=10_000_000).contains(tasks));
+        options.tasks_max = tasks.ok_or_else(wrong)?;
+    }
+    Ok(options)
+}
+
+/// A trace that grows.
+struct Writing {
+    writer: Option<TraceWriter>,
+    so_far: Trace,
+    flushed: Instant,
+    footprint: Footprint,
+    failed: Option<TraceError>,
+}
+
+impl Writing {
+    fn new(writer: TraceWriter) -> Self {
+        Self {
+            writer: Some(writer),
+            so_far: Trace { source: "capture".to_owned(), ..Trace::default() },
+            flushed: Instant::now(),
+            footprint: Footprint::default(),
+            failed: None,
+        }
+    }
+
+    fn take(&mut self, piece: &Piece) -> io::Result<()> {
+        self.footprint.add(piece);
+        self.so_far.tasks.extend_from_slice(&piece.tasks);
+        self.so_far.files.extend_from_slice(&piece.files);
+        self.so_far.mappings.extend_from_slice(&piece.mappings);
+        let Some(writer) = &mut self.writer else { return Err(io::ErrorKind::Other.into()) };
+        let mut written = writer.append(&self.so_far, &piece.operations);
+        if written.is_ok() && self.flushed.elapsed() > FLUSH {
+            self.flushed = Instant::now();
+            written = writer.flush(&self.so_far);
+        }
+        written.map_err(|error| {
+            self.failed = Some(error);
+            io::ErrorKind::Other.into()
+        })
+    }
+
+    fn end(mut self, captured: &Captured) -> Result<(), TraceError> {
+        match (self.failed.take(), self.writer.take()) {
+            (Some(failed), _) => Err(failed),
+            (None, Some(writer)) => writer.finish(&captured.trace),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+/// The exit status of a shell, and a sentence where there is something to say.
+fn status(captured: &Captured, whom: &Whom) -> (u8, Option<String>) {
+    match captured.ended {
+        Ended::Exited(status) => (u8::try_from(status).unwrap_or(1), None),
+        Ended::Signalled(signal) => {
+            let told =
+                format!("the command was killed by signal {signal}, its exit status is {}", 128 + signal);
+            (u8::try_from(128 + signal).unwrap_or(1), Some(told))
+        }
+        Ended::Left => match whom {
+            Whom::Process(pid) => (0, Some(format!("process {pid} goes on"))),
+            Whom::Command(_) => (1, Some("the command was killed".to_owned())),
+        },
+        Ended::TooManyTasks => (1, None),
+    }
+}
+
+fn summary(captured: &Captured, (files, memory): (u64, u64), out: &Path) -> String {
+    let Captured { trace, counts, .. } = captured;
+    let of = |kind: OperationKind| counts[kind as usize];
+    let mut text = format!("captured in {}\n", out.display());
+    let mut line = |name: &str, what: String| {
+        let _ = writeln!(text, "  {name:<11}{what}"); // A text takes all.
+    };
+    let (reads, writes) = (of(OperationKind::Read), of(OperationKind::Write));
+    line("operations", format!("{}: {reads} reads, {writes} writes", captured.operations()));
+    line("tasks", trace.tasks.len().to_string());
+    line("files", trace.files.len().to_string());
+    let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
+    line("footprint", format!("{} of files, {} of anonymous memory", mib(files), mib(memory)));
+    line("duration", format!("{:.3} s", trace.length_ns as f64 / 1e9));
+    for gap in &trace.gaps {
+        line("missing", gap.clone());
+    }
+    let _ = write!(text, "next: `pagetide size {}`", out.display());
+    text
+}

@@ -1,0 +1,27 @@
+//! One run, or many, to recordings.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `batch.rs` | many scenarios in parallel, progress, interruption |
+//! | `simulate.rs` | one scenario on the simulated machine to a recording |
+//! | `real.rs` | one scenario on a real kernel, or any command on this host, to a recording |
+//! | `stepping.rs` | a run that is stopped to look at it |
+//! | `capture.rs` | a program that is followed, to a trace of what it does |
+//! | `kept.rs` | recordings that are written while their run goes |
+//! | `events.rs` | events of the simulator to those of a recording |
+//! | `counted.rs` | counters since boot to what happened in a run and in its phases |
+//! | `waited.rs` | waits as a backend tells them to those of a recording, and their metrics |
+//! | `balance.rs` | slab and page cache in the steady state, reclaim over the run: metrics |
+//! | `at_kill.rs` | memory at the first kill by the OOM killer: metrics |
+
+pub(crate) mod at_kill;
+pub(crate) mod balance;
+pub mod batch;
+pub mod capture;
+pub(crate) mod counted;
+pub(crate) mod events;
+pub(crate) mod kept;
+pub mod real;
+pub(crate) mod simulate;
+pub mod stepping;
+pub(crate) mod waited;
