@@ -125,18 +125,20 @@ impl Page {
         }
     }
 
-    /// Commands of a story whose output nobody sees. What cannot run here ends none.
+    /// Commands of a story whose output nobody sees, all of them or none.
     fn story(&mut self, script: &str) -> Result<String, String> {
-        let left = |command: &String| match typed::way(command) {
-            Way::Not(why) if command.contains("pagetide ") || why.contains("real") => Some(why),
-            _ => None,
-        };
         let commands = typed::commands(script);
-        match commands.iter().find_map(left) {
-            Some(why) => self.left.extend(commands.iter().map(|command| format!("{command} ({why})"))),
-            None => return self.shell(script),
+        for way in commands.iter().map(|command| typed::way(command)) {
+            match way {
+                Way::Not(why) if why != typed::FOREIGN => {
+                    self.left.extend(commands.iter().map(|command| format!("{command} ({why})")));
+                    return Ok(String::new());
+                }
+                Way::Not(_) => {}
+                Way::Run(words) => self.props(&words)?,
+            }
         }
-        Ok(String::new())
+        self.shell(script)
     }
 
     fn try_out(&mut self, command: &str) -> Result<(), String> {

@@ -32,8 +32,8 @@ usage: cargo xtask <command>
   python        the Python package: install it below target, run its tests
   docs          run the commands of README.md and docs, and write the output that they show
   book          make a site of the documents, by mdBook, and follow its links
-  weight [--format md]
-                lines, seconds of builds and tests, dependencies, by crate
+  weight [--format md | --before FILE]
+                lines, seconds of builds and tests, dependencies, by crate; beside what it printed before
   determinism   the same bytes from two runs, a debug and a release build, one job and two
   mutants [--mutants|--constants] [--shard K/N] [FILES]
                 which wrong code of mm's decisions, or of FILES, its tests let pass; takes hours";

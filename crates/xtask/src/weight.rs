@@ -18,12 +18,15 @@ use count::Lines;
 
 const PREFIX: &str = "pagetide-";
 
-/// Prints the table as text, or as Markdown.
+/// Prints the table as text, or as Markdown, perhaps beside one that was printed before.
 pub(crate) fn run(arguments: &[&str]) -> ExitCode {
     let table = match arguments {
         [] => weigh().map(|table| table.text()),
         ["--format", "md"] => weigh().map(|table| table.markdown()),
-        _ => Err("`weight` takes `--format md`, and nothing else".to_owned()),
+        ["--before", file] => fs::read_to_string(file)
+            .map_err(|error| format!("{file}: {error}"))
+            .and_then(|before| Ok(weigh()?.beside(&before).markdown())),
+        _ => Err("`weight` takes `--format md` or `--before FILE`, and nothing else".to_owned()),
     };
     let is_weighed = table.is_ok();
     say(&table.unwrap_or_else(|why| format!("error: {why}")));
@@ -184,6 +187,29 @@ impl Table {
         text + "\n" + &self.notes.join("\n")
     }
 
+    /// Each number behind the one in `before`, a table in Markdown: `12 to 10` where they differ.
+    fn beside(mut self, before: &str) -> Self {
+        let (table, notes) = before.split_once("\n\n").unwrap_or((before, ""));
+        let cells = |line: &str| -> Vec<String> {
+            line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect()
+        };
+        let old: Vec<Vec<String>> = table.lines().skip(2).map(cells).collect();
+        let gone = old.iter().filter(|old| self.rows.iter().all(|row| row[0] != old[0]));
+        let gone: Vec<_> =
+            gone.map(|old| [&old[..1], &vec![String::new(); old.len() - 1]].concat()).collect();
+        let last = self.rows.len().saturating_sub(1);
+        self.rows.splice(last..last, gone);
+        for row in &mut self.rows {
+            let Some(old) = old.iter().find(|old| old[0] == row[0]) else { continue };
+            for (cell, old) in row.iter_mut().zip(old).skip(1).filter(|(cell, old)| cell != old) {
+                let told = |cell: &str| if cell.is_empty() { "-".to_owned() } else { cell.to_owned() };
+                *cell = format!("{} to {}", told(old), told(cell));
+            }
+        }
+        self.notes.extend(notes.lines().map(|note| format!("before: {}", note.trim_start_matches("- "))));
+        self
+    }
+
     fn markdown(&self) -> String {
         let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
         let headings = line(&HEADINGS.map(str::to_owned));
@@ -214,6 +240,15 @@ mod tests {
         assert_eq!(
             table.text(),
             "crate  code  comments  tests  build, s  tests, s\nmm       10         2    300       1.5\n\na"
+        );
+        let before = "| crate | code | comments | tests | build, s | tests, s |\n|---|---:|---:|---:|---:|---:|\n\
+                      | gone | 1 | 1 | 1 |  |  |\n| mm | 12 | 2 | 300 |  | 3.0 |\n\n- b\n";
+        let beside = Table { rows: table.rows.clone(), notes: Vec::new() }.beside(before).markdown();
+        let (_, rows) = beside.split_once("---:|\n").unwrap();
+        assert_eq!(
+            rows,
+            "| gone | 1 to - | 1 to - | 1 to - |  |  |\n\
+             | mm | 12 to 10 | 2 | 300 | - to 1.5 | 3.0 to - |\n\n- before: b"
         );
         assert!(table.markdown().ends_with("| mm | 10 | 2 | 300 | 1.5 |  |\n\n- a"), "{}", table.markdown());
     }

@@ -16,6 +16,8 @@ pub(crate) enum Way {
 /// Settings of `hot-and-stream` that take a moment; the first two are its files.
 const SMALL: [(&str, &str); 4] = [("hot", "1M"), ("stream", "64M"), ("low", "512k"), ("limit", "16M")];
 const SMALL_MEM: &str = "32M";
+/// Why a command of others is not tried.
+pub(crate) const FOREIGN: &str = "no command of pagetide";
 /// The program that stands for yours.
 pub(crate) const SERVICE: &str = "./my-service";
 /// Workloads that have no small setting worth a second, and take several.
@@ -38,7 +40,7 @@ pub(crate) fn way(command: &str) -> Way {
         words.splice(..4, ["pagetide".to_owned()]);
     }
     if words.first().is_none_or(|word| word != "pagetide") {
-        return Way::Not("no command of pagetide");
+        return Way::Not(FOREIGN);
     }
     words.remove(0);
     let has = |what: &dyn Fn(&str) -> bool| words.iter().any(|word| what(word));
