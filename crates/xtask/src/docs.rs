@@ -135,7 +135,11 @@ impl Page {
                     return Ok(String::new());
                 }
                 Way::Not(_) => {}
-                Way::Run(words) => self.props(&words)?,
+                Way::Run(words) => {
+                    // All else a story makes for itself.
+                    let service = words.into_iter().filter(|word| word == typed::SERVICE);
+                    self.props(&service.collect::<Vec<_>>())?;
+                }
             }
         }
         self.shell(script)
