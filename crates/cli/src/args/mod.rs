@@ -209,6 +209,20 @@ mod tests {
         assert!(typed > 50, "only {typed}");
     }
 
+    #[test]
+    fn the_reference_has_every_command() {
+        let reference = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/commands.md");
+        let page = std::fs::read_to_string(reference).expect("a page");
+        let heads: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+        let commands = Cli::command();
+        let names = commands.get_subcommands().flat_map(|command| {
+            let parts =
+                command.get_subcommands().map(|part| format!("{} {}", command.get_name(), part.get_name()));
+            std::iter::once(command.get_name().to_owned()).chain(parts.collect::<Vec<_>>())
+        });
+        assert_eq!(heads, names.collect::<Vec<_>>());
+    }
+
     /// The words of the first command in a line: up to a comment or what a shell does next; quotes keep blanks.
     fn words_of_a_shell(line: &str) -> Vec<String> {
         let mut words = vec![String::new()];
