@@ -37,6 +37,7 @@ fn main() -> ExitCode {
         Command::Ablate(args) => commands::ablate(args, &printer).map(done),
         Command::Replay(args) => commands::replay(args, &printer).map(done),
         Command::Size(args) => commands::size(args, &printer).map(done),
+        Command::Worlds(args) => commands::worlds(args, &printer).map(done),
         Command::Explain(args) => commands::explain(args, &printer).map(done),
         Command::Capture(args) => commands::capture(args, &printer),
         Command::Record(args) => commands::record(args, &printer),

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::replay::{ReplayControl, ReplayProgress};
 use lab::size::{SizeControl, SizeProgress};
+use lab::worlds::{WorldDone, WorldsControl};
 use lab::{Backend, Control, HostPolicy, RunEvent, Told};
 
 use crate::args::Verbosity;
@@ -163,6 +164,35 @@ impl SizeBar {
             SizeProgress::Timed { .. } => {}
         };
         Self { bar, control: SizeControl { stop: stop_flag(), observer: Arc::new(observer) } }
+    }
+
+    pub(crate) fn done(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// Progress of worlds: a line for each that has ended.
+pub(crate) struct WorldsBar {
+    bar: ProgressBar,
+    /// What the worlds report to, and how they are stopped.
+    pub(crate) control: WorldsControl,
+}
+
+impl WorldsBar {
+    pub(crate) fn new(total: usize, host: HostPolicy, jobs: usize, printer: &Printer) -> Self {
+        let (verbosity, tells) = (printer.verbosity(), printer.verbosity() > Verbosity::Quiet);
+        let bar = bar(total as u64, tells && printer.can_draw(), "{spinner} {pos}/{len} worlds {wide_msg}");
+        let (observed, tell) = (bar.clone(), Printer::new(verbosity));
+        let observer = move |world: WorldDone<'_>| {
+            let WorldDone { done, total, seed, workload, told, seconds } = world;
+            observed.set_position(done as u64);
+            if tells {
+                let line = format!("world {done}/{total}: seed {seed}, {workload}: {told} ({seconds:.1} s)");
+                observed.suspend(|| tell.note(&line));
+            }
+        };
+        let control = WorldsControl { stop: stop_flag(), observer: Arc::new(observer), host, jobs };
+        Self { bar, control }
     }
 
     pub(crate) fn done(&self) {

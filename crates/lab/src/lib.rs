@@ -9,6 +9,7 @@
 //!
 //! | room | what it holds |
 //! |---|---|
+//! | `worlds` | random scenarios on a real kernel and on the model, judged counter by counter |
 //! | `plan` | many runs for one question: compare, ablate, sweep, replay, size |
 //! | `show` | what recordings are asked: what a report shows first, limits, explanations, pages |
 //! | `keep` | recordings in folders, those of mmtests, numbers of others; traces for other programs |
@@ -27,6 +28,7 @@ mod plan;
 mod resolve;
 mod run;
 mod show;
+pub mod worlds;
 
 pub use keep::{folders, mmtests, numbers, trace};
 pub use name::{experiment, names};

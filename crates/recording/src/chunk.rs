@@ -67,7 +67,8 @@ pub enum FactKind {
 }
 
 impl FactKind {
-    const ALL: [Self; 4] = [Self::Metric, Self::Vmstat, Self::Memcg, Self::Run];
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Metric, Self::Vmstat, Self::Memcg, Self::Run];
 
     /// As the column has it.
     pub const fn name(self) -> &'static str {

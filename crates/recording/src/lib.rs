@@ -3,7 +3,7 @@
 //! Start with [`Recording`] (plain data, every field public). [`folder`] writes and reads it;
 //! [`files`] is the same without a disk: a recording as bytes and back. [`error`] says what can
 //! be wrong with a folder and what to do about it. [`tables`]: its tables as columns in memory. [`chunk`]:
-//! runs of a sweep, in one file. [`trace`]: what a
+//! runs of a sweep, in one file; [`worlds`]: random worlds, likewise. [`trace`]: what a
 //! program did, in one file.
 //!
 //! Deliberately absent: any knowledge of how a run was made, statistics (`pagetide-stats`) and
@@ -33,6 +33,7 @@ mod table;
 pub mod tables;
 pub mod trace;
 pub mod waits;
+pub mod worlds;
 
 use std::collections::BTreeMap;
 

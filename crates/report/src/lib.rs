@@ -44,6 +44,7 @@ mod trace;
 mod trace_info;
 mod view;
 mod waits;
+mod worlds;
 mod wrap;
 
 use recording::Recording;
@@ -74,6 +75,10 @@ pub use sweep::{SweepRow, SweepRows, sweep_csv, sweep_json, sweep_markdown, swee
 pub use trace::{RunTrace, TraceFormat};
 pub use trace_info::{trace_info_json, trace_info_markdown, trace_info_text};
 pub use view::{Headline, View};
+pub use worlds::{
+    WorldsCounter, WorldsHeadline, WorldsShares, WorldsSummary, worlds_csv, worlds_json, worlds_markdown,
+    worlds_text,
+};
 
 /// Runs of one variant that differ in their seed only: one column of a comparison.
 #[derive(Debug, Clone)]

@@ -23,6 +23,7 @@ mod stats;
 mod sweep;
 mod trace;
 mod vm;
+mod worlds;
 
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 
@@ -46,6 +47,7 @@ pub(crate) use stats::{BetterArg, RowsArg, StatsArgs};
 pub(crate) use sweep::SweepArgs;
 pub(crate) use trace::{InfoArgs, TraceArgs, TraceCommand, TraceStyle};
 pub(crate) use vm::{UmlArgs, UmlCommand, VmArgs, VmCommand};
+pub(crate) use worlds::WorldsArgs;
 
 /// Run Linux memory management: the effect of a change to reclaim on a workload, in seconds
 #[derive(Debug, Parser)]
@@ -108,6 +110,8 @@ pub(crate) enum Command {
     Replay(ReplayArgs),
     /// Say how much memory a trace needs: its curve, the knee, and what to set
     Size(SizeArgs),
+    /// Hold the model to real kernels: random scenarios on both, judged counter by counter
+    Worlds(WorldsArgs),
     /// Say why a run went as it went: who waited on whom, what evicted which page
     Explain(ExplainArgs),
     /// Follow a program: what it and its children do to files and memory, as a trace to replay

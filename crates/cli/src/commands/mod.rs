@@ -18,6 +18,7 @@ mod stats;
 mod sweep;
 mod trace;
 mod vm;
+mod worlds;
 
 pub(crate) use ablate::ablate;
 pub(crate) use capture::capture;
@@ -35,6 +36,7 @@ pub(crate) use stats::stats;
 pub(crate) use sweep::sweep;
 pub(crate) use trace::trace;
 pub(crate) use vm::{uml, vm};
+pub(crate) use worlds::worlds;
 
 use std::path::PathBuf;
 use std::sync::Arc;

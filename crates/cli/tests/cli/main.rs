@@ -2,9 +2,9 @@
 //!
 //! `support` runs the program; `runs`, `lists` and `machines` hold what succeeds, `wrong_inputs` what
 //! does not, `old_kernels` what an old kernel lacks, `refusals` what would succeed if it were taken for
-//! something else than was said, `real_runs` what happens on this host; `replays`, `sizes`, `sweeps`, `ablations` and
-//! `grids` hold both of what they are about; `trace_info` has logs of other programs, `traces` are for them,
-//! `pages` for people.
+//! something else than was said, `real_runs` what happens on this host; `replays`, `sizes`, `sweeps`, `ablations`,
+//! `grids` and `worlds` hold both of what they are about; `trace_info` has logs of other programs, `traces` are for
+//! them, `pages` for people.
 
 mod ablations;
 mod captures;
@@ -34,4 +34,5 @@ mod swaps;
 mod sweeps;
 mod trace_info;
 mod traces;
+mod worlds;
 mod wrong_inputs;

@@ -25,6 +25,7 @@ fn help_of_each_command() {
       ablate   Switch features of a kernel, every subset of them: what each does, and each pair together
       replay   Replay a recorded trace through page cache and reclaim, or on plain policies
       size     Say how much memory a trace needs: its curve, the knee, and what to set
+      worlds   Hold the model to real kernels: random scenarios on both, judged counter by counter
       explain  Say why a run went as it went: who waited on whom, what evicted which page
       capture  Follow a program: what it and its children do to files and memory, as a trace to replay
       record   Monitor this host while a command runs

@@ -12,6 +12,7 @@ pub(crate) mod mmtests;
 pub(crate) mod numbers;
 pub(crate) mod size;
 pub(crate) mod sweep;
+pub(crate) mod worlds;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -188,6 +189,9 @@ pub enum LabError {
     /// A sweep that cannot be, or that has gone wrong in part.
     #[error(transparent)]
     Sweep(#[from] sweep::SweepError),
+    /// Worlds that cannot be.
+    #[error(transparent)]
+    Worlds(#[from] worlds::WorldsError),
     /// An ablation that cannot be.
     #[error(transparent)]
     Ablate(#[from] ablate::AblateError),
@@ -391,6 +395,7 @@ impl LabError {
             Self::UnreadableTrace { source, .. } => trace_hint(source).map(str::to_owned),
             Self::Command { command, source } => Some(command_hint(command, source).to_owned()),
             Self::Sweep(error) => error.hint(),
+            Self::Worlds(error) => error.hint(),
             Self::Ablate(error) => error.hint(),
             Self::NoEventsOfPages { command, .. } => Some(match command {
                 Some(command) => format!("record them with `{command}`"),
@@ -485,6 +490,7 @@ impl LabError {
             Self::Sweep(sweep::SweepError::SomeFailed { class, .. }) => *class,
             Self::FailIf(fail_if::FailIfError::Crossed { .. }) => Class::Limit,
             Self::Capture(failure) => failure.class(),
+            Self::Worlds(error) => error.class(),
             _ => Class::Input,
         }
     }

@@ -21,6 +21,8 @@ pub enum PlanOf {
     Ablation,
     /// `pagetide compare`.
     Comparison,
+    /// `pagetide worlds`.
+    Worlds,
 }
 
 impl PlanOf {
@@ -30,6 +32,7 @@ impl PlanOf {
             Self::Sweep => "a sweep",
             Self::Ablation => "an ablation",
             Self::Comparison => "a comparison",
+            Self::Worlds => "worlds",
         }
     }
 }
@@ -168,6 +171,7 @@ impl SweepError {
             Self::NotFor { .. } => "leave it out".to_owned(),
             Self::TwoKinds => "make two sweeps, or `pagetide replay` with both".to_owned(),
             Self::Exists { .. } => "add `--resume` to go on with it, or name a new folder".to_owned(),
+            Self::NoPlan { of: PlanOf::Worlds, .. } => "name a new folder".to_owned(),
             Self::NoPlan { .. } => "leave `--resume` out and name a new folder".to_owned(),
             Self::OtherPlan { .. } => {
                 "give the options that it was begun with, or name a new folder".to_owned()

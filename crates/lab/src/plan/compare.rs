@@ -215,7 +215,7 @@ fn assumed_machine(variants: &[Variant]) -> Option<String> {
 }
 
 /// The model of the kernel that a real backend runs, as far as its name tells.
-fn model_of(backend: &Backend) -> Option<String> {
+pub(crate) fn model_of(backend: &Backend) -> Option<String> {
     match backend {
         Backend::Vm(version) | Backend::Uml(version) if !version.contains('/') => {
             let mut numbers = version.split(['.', '-']);

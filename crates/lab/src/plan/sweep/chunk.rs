@@ -288,7 +288,7 @@ const fn seconds(ns: u64) -> f64 {
 }
 
 /// What of a recording a dataset has.
-fn facts(recording: &Recording) -> Vec<Fact> {
+pub(crate) fn facts(recording: &Recording) -> Vec<Fact> {
     let metrics = recording.metrics.iter().map(|(name, &value)| counted(FactKind::Metric, name, value));
     let vmstat = recording.vmstat.iter().map(|(name, &value)| counted(FactKind::Vmstat, name, value as f64));
     let memcg = recording.memcg.iter().flat_map(|(path, counters)| {

@@ -14,11 +14,12 @@ use super::{PlanOf, SweepError, SweepPlan};
 use crate::error::LabError;
 
 /// The file that holds the plan.
-const fn plan_file(of: PlanOf) -> &'static str {
+pub(crate) const fn plan_file(of: PlanOf) -> &'static str {
     match of {
         PlanOf::Sweep => "sweep.txt",
         PlanOf::Ablation => "ablation.txt",
         PlanOf::Comparison => "comparison.txt",
+        PlanOf::Worlds => "worlds.txt",
     }
 }
 

@@ -134,4 +134,4 @@ const KERNEL: &[&str] = &[
     "section",
 ];
 
-const LAB: &[&str] = &["plan", "show", "keep", "run", "resolve", "name", "error"];
+const LAB: &[&str] = &["worlds", "plan", "show", "keep", "run", "resolve", "name", "error"];

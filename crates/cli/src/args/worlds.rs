@@ -1,0 +1,67 @@
+//! Arguments of `pagetide worlds`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::Format;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A world is a scenario drawn from a seed: a workload, each of its parameters, memory, swap, sysctls.
+It runs on the real kernel and on the model of it, and each counter is judged by what real runs
+differ by. Worlds that are in the folder are not run again. docs/worlds.md says how to read it.
+
+Examples:
+  pagetide worlds --on uml:6.12 --seeds 1..100 --out worlds/6.12
+  pagetide worlds --on uml:6.12 --seeds 1..100 --workload anon-and-file --time 10m --out worlds/anon
+  pagetide worlds --on uml:6.12 --seeds 1..100 --real-of worlds/6.12 --out worlds/mended
+  pagetide worlds --on uml:./linux --kernel linux-6.12+lru-gen --seeds 1..50 --out worlds/own"
+)]
+pub(crate) struct WorldsArgs {
+    /// The seeds, first and last, or one [example: 1..500]
+    #[arg(long, value_name = "SEEDS", help_heading = "Worlds", allow_hyphen_values = true)]
+    pub(crate) seeds: String,
+    /// Draw only this workload; may be repeated [default: all] [example: hot-and-stream]
+    #[arg(long = "workload", value_name = "NAME", help_heading = "Worlds")]
+    pub(crate) workloads: Vec<String>,
+    /// Print the commands of all worlds instead of running them, and what no world has
+    #[arg(long, help_heading = "Worlds")]
+    pub(crate) dry_run: bool,
+    /// Where they run beside the model: uml:VERSION, vm:VERSION or a PATH of either; sim is the model alone
+    /// [default: sim] [example: uml:6.12]
+    #[arg(long = "on", value_name = "BACKEND", help_heading = "Run")]
+    pub(crate) backend: Option<String>,
+    /// Kernel of the model, with features added (+) or taken away (-) [default: that of the real one, or linux-6.12]
+    /// [example: linux-6.12+lru-gen]
+    #[arg(long, value_name = "KERNEL", help_heading = "Run")]
+    pub(crate) kernel: Option<String>,
+    /// With `--on sim`: another kernel of the model in place of a real one [example: linux-6.1]
+    #[arg(long, value_name = "KERNEL", help_heading = "Run")]
+    pub(crate) against: Option<String>,
+    /// Take what ran for real from this folder of an earlier call; worlds that are not there run for real
+    /// [example: worlds/6.12]
+    #[arg(long, value_name = "DIR", help_heading = "Run")]
+    pub(crate) real_of: Option<PathBuf>,
+    /// Runs of each world on the real kernel [default: 2] [example: 3]
+    #[arg(long, value_name = "N", help_heading = "Run", allow_negative_numbers = true)]
+    pub(crate) repeats: Option<u64>,
+    /// Runs of each world on the model, with this many seeds [default: 3] [example: 5]
+    #[arg(long, value_name = "N", help_heading = "Run", allow_negative_numbers = true)]
+    pub(crate) model_seeds: Option<u64>,
+    /// Begin no world after this time; the same command goes on later [default: until all are done] [example: 10m]
+    #[arg(long, value_name = "TIME", help_heading = "Run", allow_hyphen_values = true)]
+    pub(crate) time: Option<String>,
+    /// Worlds at a time [default: 1 of real kernels, else one for each CPU] [example: 2]
+    #[arg(long, value_name = "N", help_heading = "Run", allow_negative_numbers = true)]
+    pub(crate) jobs: Option<usize>,
+    /// What guests may take of the free disk, such as 80% or 20G [default: 50%] [example: 20G]
+    #[arg(long, value_name = "SHARE", help_heading = "Run", allow_hyphen_values = true)]
+    pub(crate) host_disk: Option<String>,
+    /// The folder of the worlds, new or one to go on with [example: worlds/6.12]
+    #[arg(long, value_name = "DIR", help_heading = "Output", required_unless_present = "dry_run")]
+    pub(crate) out: Option<PathBuf>,
+    /// Form of the summary on standard output [example: json]
+    #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
+    pub(crate) format: Format,
+}

@@ -1,0 +1,51 @@
+//! `pagetide worlds`: random scenarios on a real kernel and on the model.
+
+use lab::HostPolicy;
+use lab::worlds::{WorldsPlan, WorldsRequest, never_drawn};
+
+use crate::args::{Format, WorldsArgs};
+use crate::printer::{Failure, Printer};
+use crate::progress::WorldsBar;
+
+pub(crate) fn worlds(args: &WorldsArgs, printer: &Printer) -> Result<(), Failure> {
+    let plan = request(args).plan()?;
+    let Some(out) = args.out.as_ref().filter(|_| !args.dry_run) else { return dry_run(&plan, printer) };
+    let mut host = HostPolicy::default();
+    if let Some(share) = &args.host_disk {
+        host.share = lab::real::parse_disk_share(share)?;
+    }
+    plan.check(&host)?;
+    let jobs = args.jobs.unwrap_or(if plan.boots() { 1 } else { 0 });
+    let bar = WorldsBar::new(plan.count(), host, jobs, printer);
+    let found = plan.run(out, args.real_of.as_deref(), &bar.control);
+    bar.done();
+    let (summary, interrupted) = found?;
+    // What has finished is shown, also when the rest has not.
+    printer.data(&match args.format {
+        Format::Text => report::worlds_text(&summary, printer.width()),
+        Format::Json => report::worlds_json(&summary),
+        Format::Csv => report::worlds_csv(&summary),
+        Format::Md => report::worlds_markdown(&summary),
+    })?;
+    interrupted.map_or(Ok(()), |error| Err(error.into()))
+}
+
+fn dry_run(plan: &WorldsPlan, printer: &Printer) -> Result<(), Failure> {
+    printer.data(&plan.commands())?;
+    printer.note("never drawn:");
+    never_drawn().iter().for_each(|(what, why)| printer.note(&format!("  {what}: {why}")));
+    Ok(())
+}
+
+fn request(args: &WorldsArgs) -> WorldsRequest {
+    WorldsRequest {
+        backend: args.backend.clone(),
+        kernel: args.kernel.clone(),
+        against: args.against.clone(),
+        seeds: args.seeds.clone(),
+        workloads: args.workloads.clone(),
+        time: args.time.clone(),
+        repeats: args.repeats,
+        model_seeds: args.model_seeds,
+    }
+}

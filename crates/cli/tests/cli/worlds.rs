@@ -1,0 +1,228 @@
+//! `pagetide worlds`: small worlds of two models, forms of the summary, and wrong inputs.
+
+use crate::support::{Scene, refused};
+
+/// Two models, one of which stands for a real kernel: no guest is booted here.
+const SMALL: &str = "worlds --on sim --kernel linux-5.5 --against linux-5.4 --workload sequential-readers \
+                     --repeats 1 --model-seeds 1";
+
+#[test]
+fn worlds_are_summed_up_in_every_form() {
+    let scene = Scene::new();
+    let command = format!("{SMALL} --seeds 1..3 --out worlds");
+    insta::assert_snapshot!(scene.shown(&format!("{command} -q")), @"
+    3 worlds of linux-5.4 beside the model
+
+    % of counters that are at least so near
+     scope   workload            worlds  counters  spread    2 %   10 %   25 %
+     global  sequential-readers       3        43   100.0  100.0  100.0  100.0
+     global  all                      3        43   100.0  100.0  100.0  100.0
+
+    headline metrics
+     workload            scope   metric                  worlds  % within  median
+                                                                      5 %   error
+     sequential-readers  global  throughput_kb_per_sec        3     100.0     0 %
+     sequential-readers  global  futile_wait_seconds          3     100.0     0 %
+     sequential-readers  global  slowest_reader_seconds       3     100.0     0 %
+     sequential-readers  global  fastest_reader_seconds       3     100.0     0 %
+    exit 0
+    ");
+    assert_eq!(scene.names(), ["worlds", "worlds/worlds.parquet", "worlds/worlds.txt"]);
+    // Nothing is left to run: each form is that of the same table.
+    let json: serde_json::Value =
+        serde_json::from_str(&scene.data(&format!("{command} --format json"))).unwrap();
+    assert_eq!((&json["kernel"], &json["worlds"]), (&"linux-5.4".into(), &3.into()));
+    assert_eq!(json["shares"][0]["workload"], "sequential-readers");
+    let csv = scene.data(&format!("{command} --format csv"));
+    assert!(csv.starts_with("table,scope,workload,name,measure,value\nshares,"), "{csv}");
+    assert!(scene.data(&format!("{command} --format md")).contains("## headline metrics"));
+    let again = format!("{SMALL} --seeds 1..3 --out again -q");
+    assert_eq!(scene.data(&again), scene.data(&format!("{command} -q")));
+    let table = |folder: &str| std::fs::read(scene.path().join(folder).join("worlds.parquet")).unwrap();
+    // Times of real runs are in it, and those are of a clock.
+    assert_eq!(table("again").len(), table("worlds").len());
+}
+
+#[test]
+fn a_dry_run_prints_the_commands_and_what_no_world_has() {
+    let scene = Scene::new();
+    let shown = scene.shown("worlds --on uml:6.12 --workload hot-and-stream --seeds 7 --dry-run");
+    insta::assert_snapshot!(shown, @"
+    pagetide run hot-and-stream --mem 452M --param hot=2780k --param hot_reads=417 --param read_size=16k --param stream=2k --on uml:6.12
+    pagetide run hot-and-stream --kernel linux-6.12 --machine guest-uml --mem 452M --param hot=2780k --param hot_reads=417 --param read_size=16k --param stream=2k
+    never drawn:
+      huge of anon-and-file: guests have no huge pages
+      advice of huge-faults: guests have no huge pages to ask for
+      nodes of huge-faults: guests have one
+      disks of sequential-readers: guests of User-Mode Linux have one for files
+      scale of small-files: it asks for 16 GiB of memory
+      vm.defrag_mode: only 6.15 and later have it
+      vm.fragment_stall_order: no kernel was released with it
+      thp.enabled: guests have no huge pages
+      thp.defrag: guests have no huge pages
+      lru_gen.enabled: the name of the kernel says it: `--kernel linux-6.12+lru-gen`
+      lru_gen.min_ttl_ms: a file of sysfs, which no run writes
+      zswap.enabled: `zswap` before an area of swap says it, and is drawn
+      zswap.max_pool_percent: a part of what is drawn of swap
+      zswap.accept_threshold_percent: a file of sysfs, which no run writes
+      zswap.shrinker_enabled: a file of sysfs, which no run writes
+      several CPUs or nodes: guests of User-Mode Linux have one of each
+      memory.high, memory.min: no workload sets them
+      priorities of swap: areas have those that `swapon` gives
+      filesystem ext3, the size of the log of XFS: guests make ext4 and XFS as mkfs does
+      readahead of the disk: all worlds have the machine's own
+      traces, captured programs: worlds run the workloads of the catalog
+      what the kernel lacks: such a draw is made anew
+    exit 0
+    ");
+    assert!(scene.names().is_empty());
+}
+
+#[test]
+fn what_cannot_be_is_told_before_anything_runs() {
+    let scene = Scene::new();
+    scene.data(&format!("{SMALL} --seeds 1 --out other -q"));
+    scene.data(&format!("{SMALL} --seeds 1 --out broken -q"));
+    scene.file("broken/worlds.parquet", "PAR1").file("file", "");
+    std::fs::create_dir(scene.path().join("empty")).unwrap();
+    insta::assert_snapshot!(refused(&scene, &[
+        "worlds --out w",
+        "worlds --seeds 1..3",
+        "worlds --seeds 5..1 --out w",
+        "worlds --seeds 1..9999999 --out w",
+        "worlds --seeds one --out w",
+        "worlds --seeds 1..-3 --out w",
+        "worlds --seeds 1 --workload hot-n-stream --out w",
+        "worlds --seeds 1 --workload simoop --workload simoop --out w",
+        "worlds --seeds 1 --on uml:6.12 --out w",
+        "worlds --seeds 1 --on host --out w",
+        "worlds --seeds 1 --on uml:./linux --out w",
+        "worlds --seeds 1 --on uml:6.12 --against linux-6.1 --out w",
+        "worlds --seeds 1 --kernel linux-6.13 --out w",
+        "worlds --seeds 1 --repeats 0 --out w",
+        "worlds --seeds 1 --model-seeds 99 --out w",
+        "worlds --seeds 1 --time soon --out w",
+        &format!("{SMALL} --seeds 1 --out empty"),
+        &format!("{SMALL} --seeds 1 --out file"),
+        &format!("{SMALL} --seeds 1 --repeats 2 --out other").replace(" --repeats 1", ""),
+        &format!("{SMALL} --seeds 1 --out broken"),
+        &format!("{SMALL} --seeds 1 --real-of nowhere --out w"),
+        &format!("{SMALL} --seeds 1 --real-of broken --out w"),
+    ]), @"
+    $ worlds --out w
+    error: the following required arguments were not provided:
+      --seeds <SEEDS>
+
+    Usage: pagetide worlds --seeds <SEEDS> --out <DIR>
+
+    For more information, try '--help'.
+    exit 2
+
+    $ worlds --seeds 1..3
+    error: the following required arguments were not provided:
+      --out <DIR>
+
+    Usage: pagetide worlds --seeds <SEEDS> --out <DIR>
+
+    For more information, try '--help'.
+    exit 2
+
+    $ worlds --seeds 5..1 --out w
+    error: `--seeds 5..1` is no range of seeds
+    hint: write the first and the last one, as in `--seeds 1..500`, or one: `--seeds 17`
+    exit 1
+
+    $ worlds --seeds 1..9999999 --out w
+    error: `--seeds 1..9999999` makes 9999999 worlds; at most 1000000 are run
+    hint: write the first and the last one, as in `--seeds 1..500`, or one: `--seeds 17`
+    exit 1
+
+    $ worlds --seeds one --out w
+    error: `--seeds one` is no range of seeds
+    hint: write the first and the last one, as in `--seeds 1..500`, or one: `--seeds 17`
+    exit 1
+
+    $ worlds --seeds 1..-3 --out w
+    error: `--seeds 1..-3` is no range of seeds
+    hint: write the first and the last one, as in `--seeds 1..500`, or one: `--seeds 17`
+    exit 1
+
+    $ worlds --seeds 1 --workload hot-n-stream --out w
+    error: unknown workload `hot-n-stream`
+    hint: did you mean `hot-and-stream`?
+    exit 1
+
+    $ worlds --seeds 1 --workload simoop --workload simoop --out w
+    error: `--workload simoop` is given twice
+    hint: leave one of them out
+    exit 1
+
+    $ worlds --seeds 1 --on uml:6.12 --out w
+    error: no kernel 6.12 in `/tmp/pagetide-0/uml`
+    hint: fetch one: `pagetide uml fetch 6.12`
+    exit 1
+
+    $ worlds --seeds 1 --on host --out w
+    error: worlds do not run on `host`, which has the memory that it has
+    hint: boot a guest by `--on uml:6.12`, or run the model alone by `--on sim`
+    exit 1
+
+    $ worlds --seeds 1 --on uml:./linux --out w
+    error: `uml:./linux` does not tell which kernel of the model stands beside it
+    hint: name it, as in `--kernel linux-6.12`
+    exit 1
+
+    $ worlds --seeds 1 --on uml:6.12 --against linux-6.1 --out w
+    error: `--against` stands in for a real kernel, and `--on uml:6.12` is one
+    hint: leave one of them out
+    exit 1
+
+    $ worlds --seeds 1 --kernel linux-6.13 --out w
+    error: unknown kernel `linux-6.13`
+    hint: did you mean `linux-6.1` or `linux-6.12`?
+    exit 1
+
+    $ worlds --seeds 1 --repeats 0 --out w
+    error: `--repeats` takes 1 to 16, not 0
+    exit 1
+
+    $ worlds --seeds 1 --model-seeds 99 --out w
+    error: `--model-seeds` takes 1 to 16, not 99
+    exit 1
+
+    $ worlds --seeds 1 --time soon --out w
+    error: `--time soon` is no duration
+    hint: write a whole number with `s`, `m` or `h`, such as `10m`
+    exit 1
+
+    $ worlds --on sim --kernel linux-5.5 --against linux-5.4 --workload sequential-readers --repeats 1 --model-seeds 1 --seeds 1 --out empty
+    error: `empty` is no folder of worlds
+    hint: name a new folder
+    exit 1
+
+    $ worlds --on sim --kernel linux-5.5 --against linux-5.4 --workload sequential-readers --repeats 1 --model-seeds 1 --seeds 1 --out file
+    error: `file` is no folder of worlds
+    hint: name a new folder
+    exit 1
+
+    $ worlds --on sim --kernel linux-5.5 --against linux-5.4 --workload sequential-readers --model-seeds 1 --seeds 1 --repeats 2 --out other
+    error: `other` has worlds of another plan: repeats: `1` there, `2` here
+    hint: give the options that it was begun with, or name a new folder
+    exit 1
+
+    $ worlds --on sim --kernel linux-5.5 --against linux-5.4 --workload sequential-readers --repeats 1 --model-seeds 1 --seeds 1 --out broken
+    error: `broken/worlds.parquet` is no table that can be read: Parquet file too small. Size is 4 but need 8
+    hint: it was cut short or edited: copy the folder again, or make the run again
+    exit 1
+
+    $ worlds --on sim --kernel linux-5.5 --against linux-5.4 --workload sequential-readers --repeats 1 --model-seeds 1 --seeds 1 --real-of nowhere --out w
+    error: `nowhere/worlds.parquet` is missing
+    hint: copy the whole folder again, or make the run again
+    exit 1
+
+    $ worlds --on sim --kernel linux-5.5 --against linux-5.4 --workload sequential-readers --repeats 1 --model-seeds 1 --seeds 1 --real-of broken --out w
+    error: `broken/worlds.parquet` is no table that can be read: Parquet file too small. Size is 4 but need 8
+    hint: it was cut short or edited: copy the folder again, or make the run again
+    exit 1
+    ");
+}

@@ -1,0 +1,100 @@
+//! Why there are no worlds, or not all of them, and what to do about it.
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use crate::error::class::Class;
+
+/// Worlds that one folder takes at most.
+pub const WORLDS_MAX: u64 = 1_000_000;
+
+/// Why worlds cannot be run.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum WorldsError {
+    /// A text that is no range of seeds.
+    #[error("`--seeds {0}` is no range of seeds")]
+    Seeds(String),
+    /// More worlds than anybody means.
+    #[error("`--seeds {text}` makes {count} worlds; at most {WORLDS_MAX} are run")]
+    TooMany {
+        /// As written.
+        text: String,
+        /// How many that is.
+        count: u64,
+    },
+    /// A text that is no time to run for.
+    #[error("`--time {0}` is no duration")]
+    Time(String),
+    /// A number of runs of each world that makes no sense.
+    #[error("`{option}` takes 1 to 16, not {given}")]
+    Runs {
+        /// The option.
+        option: &'static str,
+        /// As given.
+        given: u64,
+    },
+    /// A workload twice.
+    #[error("`--workload {0}` is given twice")]
+    WorkloadTwice(String),
+    /// A place where worlds do not run.
+    #[error("worlds do not run on `{0}`, which has the memory that it has")]
+    NotThere(String),
+    /// A kernel by its path, and no model named beside it.
+    #[error("`{0}` does not tell which kernel of the model stands beside it")]
+    NoModel(String),
+    /// A second model beside a real kernel.
+    #[error("`--against` stands in for a real kernel, and `--on {0}` is one")]
+    Against(String),
+    /// Somebody else is at it.
+    #[error("another pagetide runs worlds in `{}`", .0.display())]
+    Busy(PathBuf),
+    /// Not all of the worlds have run.
+    #[error("interrupted: {finished} of {total} worlds finished")]
+    Interrupted {
+        /// How many have.
+        finished: usize,
+        /// How many were asked for.
+        total: usize,
+    },
+    /// A world that is not there.
+    #[error("there is no world `{world}` in `{}`", folder.display())]
+    NoWorld {
+        /// As written.
+        world: String,
+        /// The folder.
+        folder: PathBuf,
+    },
+}
+
+impl WorldsError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::Seeds(_) | Self::TooMany { .. } => {
+                "write the first and the last one, as in `--seeds 1..500`, or one: `--seeds 17`".to_owned()
+            }
+            Self::Time(_) => "write a whole number with `s`, `m` or `h`, such as `10m`".to_owned(),
+            Self::Runs { .. } => return None,
+            Self::WorkloadTwice(_) => "leave one of them out".to_owned(),
+            Self::NotThere(_) => {
+                "boot a guest by `--on uml:6.12`, or run the model alone by `--on sim`".to_owned()
+            }
+            Self::NoModel(_) => "name it, as in `--kernel linux-6.12`".to_owned(),
+            Self::Against(_) => "leave one of them out".to_owned(),
+            Self::Busy(_) => "wait until it has ended, or name another folder".to_owned(),
+            Self::Interrupted { .. } => "the same command goes on where it ended".to_owned(),
+            Self::NoWorld { .. } => {
+                "name it by its seed; the column `seed` of worlds.parquet has them".to_owned()
+            }
+        })
+    }
+
+    /// Whose fault it is.
+    pub const fn class(&self) -> Class {
+        match self {
+            Self::Interrupted { .. } => Class::Interrupted,
+            _ => Class::Input,
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! How much a world does, before it runs: so that a guest needs seconds for it.
+//!
+//! One number, bytes that are moved, stands for all: a call costs as much as 2 KiB, and a file that is created as
+//! much as 32 KiB, which is what a guest of User-Mode Linux came to on two shared cores (1.4 GiB/s read, 4,000 files
+//! a second). Rough by intent: it bounds, it does not predict. Neighbour: `draw.rs`, which makes worlds smaller until
+//! they fit.
+
+use units::Bytes;
+use workload::Params;
+
+/// What a world may cost.
+pub(super) const COST_MAX: u64 = 1536 << 20;
+/// A second of a workload that runs for some time.
+const SECOND: u64 = 128 << 20;
+const CALL: u64 = 2 << 10;
+const FILE: u64 = 32 << 10;
+
+/// What a workload with these parameters costs on a machine of so much memory.
+pub(super) fn cost(workload: &str, params: &Params, mem: Bytes) -> u64 {
+    let size = |name: &str| params.size(name).map(Bytes::get);
+    let count = |name: &str| params.count(name);
+    let times = |a: u64, b: u64| a.saturating_mul(b);
+    let sum = |parts: &[u64]| parts.iter().fold(0_u64, |all, part| all.saturating_add(*part));
+    // Read or written by calls of such a size.
+    let called = |bytes: u64, call: u64| sum(&[bytes, times(bytes / call.max(1), CALL)]);
+    let own = |name: &str| size(name).unwrap_or(0);
+    let number = |name: &str| count(name).unwrap_or(0);
+    let created = |files: u64| sum(&[times(files, FILE), times(files, own("file_size"))]);
+    match workload {
+        "anon-and-file" => {
+            let loops = number("loops").max(1);
+            let read = called(times(own("every"), loops), own("read_size"));
+            sum(&[own("file"), read, times(own("hot"), loops.saturating_add(1)), times(own("cold"), 2)])
+        }
+        "hot-and-stream" => {
+            let hot = times(own("hot"), number("hot_reads").saturating_add(1));
+            let laid_out = own("hot") + own("stream");
+            sum(&[laid_out, called(hot.saturating_add(own("stream")), own("read_size"))])
+        }
+        "huge-faults" => {
+            // Files of 1.5 times the memory, readers for as long, mappings of 3/8.
+            let files = times(mem.get() * 3 / 2, number("scale")) / 100;
+            sum(&[times(files, 2), times(files / own("file_size").max(1), FILE), mem.get() / 2])
+        }
+        "inode-storm" => {
+            let from = size("pin_from").unwrap_or(mem.get() / 2);
+            let to = size("pin_to").unwrap_or(mem.get()).max(from);
+            let steps = (to - from) / size("pin_step").unwrap_or(mem.get() / 64).max(1) + 1;
+            let files = count("files").unwrap_or(mem.get() >> 16);
+            sum(&[times(created(files), steps), to, times(from, if steps > 1 { 1 } else { 0 })])
+        }
+        "mapped-and-stream" => {
+            let loops = number("loops");
+            let passes = sum(&[number("reads"), loops, 2]);
+            let read = called(times(own("every"), loops), own("read_size"));
+            sum(&[own("stream"), read, times(own("hot"), passes)])
+        }
+        "sequential-readers" => {
+            sum(&[called(times(times(own("file"), number("readers")), 3), own("record")), own("held")])
+        }
+        "simoop" => {
+            let files = count("files").map_or(mem.get() * 12 / 5, |files| times(files, own("file_size")));
+            let tree = times(count("tree_files").unwrap_or(mem.get() / (160 << 10)), FILE);
+            let seconds = number("seconds").saturating_add(number("warmup"));
+            sum(&[files, tree, times(seconds, SECOND / 2)])
+        }
+        "small-files" => {
+            let files = count("files").unwrap_or(mem.get() * 8 / 15 / 4096);
+            let loops = count("loops").unwrap_or(14);
+            times(created(files), loops)
+        }
+        other => unreachable!("`{other}` is in the catalog and has no cost here"),
+    }
+}

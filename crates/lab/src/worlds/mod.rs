@@ -1,0 +1,353 @@
+//! Worlds: random scenarios, each on a real kernel and on the model, and how near the two are.
+//!
+//! # Theory of operation
+//! A *world* is a scenario that follows from a seed: a workload, each of its parameters, memory, swap, sysctls. It is
+//! run on a real kernel some times, and on the model with some seeds on the machine that such a guest is. Every
+//! counter and metric of it is judged by what two real runs differ by anyway. All worlds of a folder are one table;
+//! what is in it is not run again, so a stopped run goes on. [`summary`] says where the model is near and which
+//! counters are not, by how many worlds.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `ranges.rs` | what each parameter is drawn from, and what never is |
+//! | `cost.rs` | how much a world does, bounded so that a guest needs seconds |
+//! | `draw.rs` | from a seed to a world |
+//! | `run.rs` | worlds in parallel, each to its rows |
+//! | `judge.rs` | how near a counter is |
+//! | `folder.rs` | rows on disk |
+//! | `summary.rs` | many worlds in a few tables |
+//!
+//! Left out: recordings, which one command a world makes again. Neighbours: `batch.rs` runs what a world consists of.
+
+mod cost;
+mod draw;
+mod folder;
+mod judge;
+mod ranges;
+mod run;
+mod summary;
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use units::parse_nanos;
+use workload::scenario::{Backend, Scenario, UML_MACHINE, lru_gen_of};
+use workload::{WorkloadSpec, catalog};
+
+use crate::error::LabError;
+use crate::name::names::Names;
+use crate::plan::compare::model_of;
+use crate::plan::sweep::folder::first_and_hash;
+use crate::resolve::command::command;
+use crate::resolve::planned::PlannedRun;
+use crate::resolve::request::{GuestRequest, Request, Subject};
+use crate::resolve::texts::{kernel_named, newest_kernel};
+use crate::run::real::{self, HostPolicy};
+
+pub use crate::error::worlds::{WORLDS_MAX, WorldsError};
+pub use draw::Drawn;
+pub use folder::TABLE;
+pub use judge::Class;
+pub use run::{WorldDone, WorldsControl};
+
+/// Real runs of a world when nobody says.
+pub const REPEATS: u64 = 2;
+/// Runs of the model when nobody says.
+pub const MODEL_SEEDS: u64 = 3;
+/// Seeds whose worlds tell one plan from another.
+const HASHED: RangeInclusive<u64> = 1..=16;
+
+/// Worlds as a person asks for them.
+#[derive(Debug, Clone, Default)]
+pub struct WorldsRequest {
+    /// Where they run beside the model: `uml:6.12`; none or `sim` is nowhere.
+    pub backend: Option<String>,
+    /// The kernel of the model; none is that of the real one, or the newest.
+    pub kernel: Option<String>,
+    /// Another kernel of the model in place of a real one.
+    pub against: Option<String>,
+    /// The seeds: `1..500`.
+    pub seeds: String,
+    /// The workloads; none are all.
+    pub workloads: Vec<String>,
+    /// After which time no world begins: `10m`.
+    pub time: Option<String>,
+    /// Runs of each on the real kernel.
+    pub repeats: Option<u64>,
+    /// Runs of each on the model.
+    pub model_seeds: Option<u64>,
+}
+
+/// Worlds that can run.
+#[derive(Debug, Clone)]
+pub struct WorldsPlan {
+    /// What stands for the real side; of worlds of the model alone, nothing.
+    real: Option<Side>,
+    model: Side,
+    seeds: RangeInclusive<u64>,
+    workloads: Vec<&'static WorkloadSpec>,
+    time: Option<Duration>,
+    repeats: u64,
+    model_seeds: u64,
+}
+
+/// Where worlds run.
+#[derive(Debug, Clone)]
+struct Side {
+    backend: Backend,
+    kernel: Option<String>,
+    guest: GuestRequest,
+}
+
+/// A world that can run.
+#[derive(Debug, Clone)]
+pub(crate) struct World {
+    pub(crate) seed: u64,
+    pub(crate) drawn: Drawn,
+    /// Whose room is short: `limit` or `global`.
+    pub(crate) scope: &'static str,
+    pub(crate) real: Vec<PlannedRun>,
+    pub(crate) model: Vec<PlannedRun>,
+}
+
+impl WorldsRequest {
+    /// Checks all that was asked for.
+    ///
+    /// # Errors
+    /// Names that do not exist, numbers that make no sense, sides that do not go together.
+    pub fn plan(&self) -> Result<WorldsPlan, LabError> {
+        let backend: Backend = self.backend.as_deref().unwrap_or("sim").parse()?;
+        let named = self.kernel.as_deref().map(|name| kernel_named(name, &Names::default())).transpose()?;
+        let (real, kernel) = match &backend {
+            Backend::Host => return Err(WorldsError::NotThere(backend.to_string()).into()),
+            Backend::Sim => {
+                let against = self.against.as_deref();
+                let against = against.map(|name| kernel_named(name, &Names::default())).transpose()?;
+                let side = against.map(|kernel| Side::of_model(kernel.to_string()));
+                (side, named.map_or_else(|| newest_kernel().to_owned(), |kernel| kernel.to_string()))
+            }
+            Backend::Vm(_) | Backend::Uml(_) => {
+                if self.against.is_some() {
+                    return Err(WorldsError::Against(backend.to_string()).into());
+                }
+                let lru_gen = named.as_ref().and_then(lru_gen_of).map(|lru_gen| lru_gen.to_string());
+                let guest = GuestRequest { lru_gen, ..GuestRequest::default() };
+                let kernel = named.map(|kernel| kernel.to_string()).or_else(|| model_of(&backend));
+                let kernel = kernel.ok_or_else(|| WorldsError::NoModel(backend.to_string()))?;
+                (Some(Side { backend, kernel: None, guest }), kernel)
+            }
+        };
+        Ok(WorldsPlan {
+            real,
+            model: Side::of_model(kernel),
+            seeds: seeds(&self.seeds)?,
+            workloads: workloads(&self.workloads)?,
+            time: self.time.as_deref().map(time).transpose()?,
+            repeats: runs("--repeats", self.repeats, REPEATS)?,
+            model_seeds: runs("--model-seeds", self.model_seeds, MODEL_SEEDS)?,
+        })
+    }
+}
+
+/// `1..500`, both included, or `17`.
+fn seeds(text: &str) -> Result<RangeInclusive<u64>, WorldsError> {
+    let wrong = || WorldsError::Seeds(text.to_owned());
+    let (first, last) = text.split_once("..").unwrap_or((text, text));
+    let number = |text: &str| text.trim().parse::<u64>().map_err(|_| wrong());
+    let (first, last) = (number(first)?, number(last)?);
+    let count = last.checked_sub(first).ok_or_else(wrong)?.saturating_add(1);
+    if count > WORLDS_MAX {
+        return Err(WorldsError::TooMany { text: text.to_owned(), count });
+    }
+    Ok(first..=last)
+}
+
+fn workloads(names: &[String]) -> Result<Vec<&'static WorkloadSpec>, LabError> {
+    if names.is_empty() {
+        return Ok(catalog().iter().collect());
+    }
+    let mut found: Vec<&'static WorkloadSpec> = Vec::new();
+    for name in names {
+        let known = catalog().iter().map(|spec| spec.name);
+        let spec = catalog().iter().find(|spec| spec.name == name);
+        let spec = spec.ok_or_else(|| workload::UnknownName::new("workload", name, known))?;
+        if found.iter().any(|other| other.name == spec.name) {
+            return Err(WorldsError::WorkloadTwice(name.clone()).into());
+        }
+        found.push(spec);
+    }
+    // The same worlds in whichever order they are named.
+    found.sort_by_key(|spec| spec.name);
+    Ok(found)
+}
+
+/// A duration, also in whole minutes or hours: people wait for this one.
+fn time(text: &str) -> Result<Duration, WorldsError> {
+    let of = |suffix: &str, seconds: u64| {
+        let count = text.trim().strip_suffix(suffix)?.parse::<u64>().ok()?;
+        Some(Duration::from_secs(count.checked_mul(seconds)?))
+    };
+    let short = || Some(Duration::from_nanos(parse_nanos(text).ok()?.get()));
+    let time = short().or_else(|| of("m", 60)).or_else(|| of("h", 3600));
+    time.ok_or_else(|| WorldsError::Time(text.to_owned()))
+}
+
+fn runs(option: &'static str, given: Option<u64>, default: u64) -> Result<u64, WorldsError> {
+    let given = given.unwrap_or(default);
+    if (1..=16).contains(&given) { Ok(given) } else { Err(WorldsError::Runs { option, given }) }
+}
+
+impl Side {
+    fn of_model(kernel: String) -> Self {
+        Self { backend: Backend::Sim, kernel: Some(kernel), guest: GuestRequest::default() }
+    }
+
+    /// What it is called in tables.
+    fn name(&self) -> String {
+        match (&self.backend, &self.kernel) {
+            (Backend::Sim, Some(kernel)) => kernel.clone(),
+            (backend, _) => match &self.guest.lru_gen {
+                Some(lru_gen) => format!("{backend},lru_gen={lru_gen}"),
+                None => backend.to_string(),
+            },
+        }
+    }
+
+    /// The scenario of a world here, with its first seed.
+    fn scenario(&self, drawn: &Drawn) -> Result<Scenario, LabError> {
+        let machine = if self.backend == Backend::Sim { Some(UML_MACHINE.to_owned()) } else { None };
+        let request = Request {
+            kernel: self.kernel.clone(),
+            machine,
+            mem: Some(drawn.mem.clone()),
+            swap: Some(drawn.swap.clone().unwrap_or_else(|| "none".to_owned())),
+            params: drawn.params.clone(),
+            sysctls: drawn.sysctls.clone(),
+            seed: Some(1),
+            backend: Some(self.backend.to_string()),
+            guest: self.guest.clone(),
+            ..Request::new(Subject::Workload(drawn.workload.to_owned()))
+        };
+        request.resolve()
+    }
+
+    /// Its runs of a world.
+    fn runs(&self, drawn: &Drawn, count: u64) -> Result<Vec<PlannedRun>, LabError> {
+        let scenario = self.scenario(drawn)?;
+        let run = |seed| PlannedRun {
+            label: self.name(),
+            scenario: Scenario { seed: units::Seed(seed), ..scenario.clone() },
+        };
+        Ok((1..=count).map(run).collect())
+    }
+}
+
+/// `limit` where a cgroup may have less than there is.
+fn scope(scenario: &Scenario) -> &'static str {
+    let params = scenario.workload.params();
+    let has_group = params.get("topology") != Some(workload::ParamValue::Choice("global"));
+    let limit = match params.get("limit") {
+        Some(workload::ParamValue::Size(limit)) if has_group => Some(limit),
+        _ => None,
+    };
+    if limit.is_some_and(|limit| scenario.mem.is_none_or(|mem| limit < mem)) { "limit" } else { "global" }
+}
+
+impl WorldsPlan {
+    /// How many worlds were asked for.
+    pub fn count(&self) -> usize {
+        usize::try_from(self.seeds.end() - self.seeds.start() + 1).expect("not that many")
+    }
+
+    /// Whether something runs beside the model.
+    pub fn has_real(&self) -> bool {
+        self.real.is_some()
+    }
+
+    /// Whether each world boots a kernel.
+    pub fn boots(&self) -> bool {
+        self.real.as_ref().is_some_and(|side| side.backend.is_guest())
+    }
+
+    /// The commands of all worlds, a line for each side.
+    pub fn commands(&self) -> String {
+        let mut text = String::new();
+        for seed in self.seeds.clone() {
+            match self.world(seed) {
+                Ok(world) => {
+                    for run in world.real.first().into_iter().chain(world.model.first()) {
+                        text += &format!("{}\n", command(&run.scenario));
+                    }
+                }
+                Err((drawn, error)) => text += &format!("# {}: refused: {}\n", drawn.workload, error.told()),
+            }
+        }
+        text
+    }
+
+    /// The kernel that the table names.
+    pub(crate) fn kernel_label(&self) -> String {
+        self.real.as_ref().unwrap_or(&self.model).name()
+    }
+
+    /// Looks whether the real kernel is here, before anything begins.
+    ///
+    /// # Errors
+    /// It is not, or does not run here.
+    pub fn check(&self, policy: &HostPolicy) -> Result<(), LabError> {
+        match self.seeds.clone().find_map(|seed| self.world(seed).ok()) {
+            // What it says is of the first world only.
+            Some(world) => real::check(&world.real, policy).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// The world of this seed.
+    ///
+    /// # Errors
+    /// What was drawn, and why it cannot run: however often it was drawn anew.
+    pub(crate) fn world(&self, seed: u64) -> Result<World, (Drawn, Box<LabError>)> {
+        let mut refused = None;
+        for attempt in 0..draw::ATTEMPTS {
+            let drawn = draw::draw(seed, &self.workloads, attempt);
+            match self.sides(seed, &drawn) {
+                Ok(world) => return Ok(world),
+                Err(error) => refused = Some((drawn, Box::new(error))),
+            }
+        }
+        Err(refused.expect("there is an attempt"))
+    }
+
+    /// What was drawn, on both sides.
+    pub(crate) fn sides(&self, seed: u64, drawn: &Drawn) -> Result<World, LabError> {
+        let model = self.model.runs(drawn, self.model_seeds)?;
+        let real = self.real.as_ref().map(|side| side.runs(drawn, self.repeats)).transpose()?;
+        let scope = scope(&model[0].scenario);
+        Ok(World { seed, drawn: drawn.clone(), scope, real: real.unwrap_or_default(), model })
+    }
+
+    /// A line for each thing that makes the worlds what they are; their seeds do not.
+    fn text(&self) -> String {
+        let workloads: Vec<&str> = self.workloads.iter().map(|spec| spec.name).collect();
+        let mut text =
+            format!("real = {}\n", self.real.as_ref().map_or_else(|| "none".to_owned(), Side::name));
+        text += &format!("model = {}\nworkloads = {}\n", self.model.name(), workloads.join(", "));
+        if self.has_real() {
+            text += &format!("repeats = {}\n", self.repeats);
+        }
+        text += &format!("model seeds = {}\n", self.model_seeds);
+        let scenarios = HASHED.filter_map(|seed| self.world(seed).ok()).map(|world| {
+            let runs = world.real.iter().chain(&world.model);
+            runs.map(|run| run.scenario.to_toml()).collect::<String>()
+        });
+        text + &first_and_hash("", &scenarios.collect::<String>())
+    }
+}
+
+/// All that is never drawn: what, and why.
+pub fn never_drawn() -> Vec<(String, &'static str)> {
+    ranges::never()
+}
+
+#[cfg(test)]
+mod tests;
