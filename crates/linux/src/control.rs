@@ -21,6 +21,8 @@ pub(crate) enum Message {
     Mark(String),
     /// A cgroup was created.
     Group(String),
+    /// A task begins to lay out a file that is taken to have been there before the run, or has done so.
+    LaysOut(bool),
     /// A remark for the reader of the results.
     Note(String),
     /// A part of what the workload has measured so far, which takes the place of what it said before once

@@ -41,7 +41,7 @@ pub use error::LinuxError;
 pub use memory::Mapping;
 pub use run::run;
 pub use spec::{
-    CgroupVersion, LinuxResult, LinuxRun, OomKill, PhaseSample, RootPaths, Row, TELL_EVERY, Told,
+    CgroupVersion, LaidOut, LinuxResult, LinuxRun, OomKill, PhaseSample, RootPaths, Row, TELL_EVERY, Told,
 };
 pub use system::{LinuxFile, LinuxSystem, LinuxTask};
 pub use waits::{Wait, WaitKind};

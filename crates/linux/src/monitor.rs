@@ -20,7 +20,7 @@ use std::path::Path;
 use crate::cgroup::Tree;
 use crate::memory::LockedBuffer;
 use crate::parse::{self, Parser};
-use crate::spec::{PhaseSample, Row};
+use crate::spec::{LaidOut, PhaseSample, Row};
 
 /// The files that everybody can read first, then those of root.
 const MACHINE_FILES: [(&str, Parser); 5] = [
@@ -71,6 +71,9 @@ pub(crate) struct Monitor {
     used: usize,
     rows: Vec<RowIndex>,
     phases: Vec<(String, usize)>,
+    /// Tasks that lay out files now, and the samples before and after all that have.
+    laying_out: usize,
+    laid_out: Vec<(usize, Option<usize>)>,
     notes: Vec<String>,
 }
 
@@ -80,6 +83,7 @@ pub(crate) struct Samples {
     pub(crate) columns: Vec<String>,
     pub(crate) rows: Vec<Row>,
     pub(crate) phases: Vec<PhaseSample>,
+    pub(crate) laid_out: Vec<LaidOut>,
     pub(crate) vmstat_before: BTreeMap<String, u64>,
     pub(crate) vmstat: BTreeMap<String, u64>,
     pub(crate) memcg: BTreeMap<String, BTreeMap<String, u64>>,
@@ -98,6 +102,8 @@ impl Monitor {
             used: 0,
             rows: Vec::new(),
             phases: Vec::new(),
+            laying_out: 0,
+            laid_out: Vec::new(),
             notes: Vec::new(),
         };
         monitor.add_noted(Path::new("/proc/vmstat"), parse::pairs, String::new(), Owner::Vmstat);
@@ -192,6 +198,22 @@ impl Monitor {
         self.phases.push((phase, self.rows.len() - 1));
     }
 
+    /// A task begins to lay out files, or has done so. One that dies meanwhile leaves the time without an end, and
+    /// then it counts as any other.
+    pub(crate) fn lays_out(&mut self, begins: bool, at_ns: u64) {
+        let was = self.laying_out;
+        self.laying_out = if begins { was + 1 } else { was.saturating_sub(1) };
+        if (was == 0) == (self.laying_out == 0) {
+            return;
+        }
+        self.sample(at_ns);
+        let now = self.rows.len() - 1;
+        match self.laid_out.last_mut() {
+            Some((_, end)) if !begins => *end = Some(now),
+            _ => self.laid_out.push((now, None)),
+        }
+    }
+
     /// Makes the next row's memory ready: written to, so that no page of it is missing.
     fn make_room(&mut self) {
         let needed = self.used + self.columns.len();
@@ -219,11 +241,24 @@ impl Monitor {
             values.resize(self.columns.len(), 0);
             (row.at_ns, values)
         });
-        let (phases, rows) = (phases.collect(), rows.collect());
+        let laid_out = self.laid_out.iter().filter_map(|&(begin, end)| {
+            let ends = [&self.rows[begin], &self.rows[end?]];
+            Some(LaidOut { ns: ends.map(|row| row.at_ns), vmstat: ends.map(|row| self.vmstat_of(row)) })
+        });
+        let (phases, rows, laid_out) = (phases.collect(), rows.collect(), laid_out.collect());
         let vmstat_before = self.rows.first().map(|row| self.vmstat_of(row)).unwrap_or_default();
         let vmstat = self.rows.last().map(|row| self.vmstat_of(row)).unwrap_or_default();
         let memcg = self.rows.last().map(|row| self.memcg_of(row)).unwrap_or_default();
-        Samples { columns: self.columns, rows, phases, vmstat_before, vmstat, memcg, notes: self.notes }
+        Samples {
+            columns: self.columns,
+            rows,
+            phases,
+            laid_out,
+            vmstat_before,
+            vmstat,
+            memcg,
+            notes: self.notes,
+        }
     }
 
     fn named<'a>(&'a self, row: &'a RowIndex, source: &'a Source) -> impl Iterator<Item = (&'a str, u64)> {
@@ -316,6 +351,23 @@ mod tests {
         assert_eq!(numbers(&samples.vmstat), [90, 12]);
         assert_eq!((samples.phases[0].name.as_str(), samples.phases[0].at_ns), ("ready", 5));
         assert_eq!(numbers(&samples.phases[0].vmstat), [90, 9]);
+    }
+
+    #[test]
+    fn the_time_in_which_tasks_lay_out_files_is_told_from_the_first_to_the_last() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut monitor = watching(file.path(), "", Owner::Vmstat);
+        fs::write(file.path(), "nr_dirtied 7\n").unwrap();
+        monitor.add(file.path(), parse::pairs, String::new(), Owner::Vmstat).unwrap();
+        for (at_ns, begins) in
+            [(1, true), (2, true), (3, false), (4, false), (6, true), (8, false), (9, true)]
+        {
+            fs::write(file.path(), format!("nr_dirtied {}\n", 10 * at_ns)).unwrap();
+            monitor.lays_out(begins, at_ns);
+        }
+        let told = |one: &LaidOut| (one.ns, one.vmstat.each_ref().map(|counters| counters["nr_dirtied"]));
+        let times = monitor.finish().laid_out.iter().map(told).collect::<Vec<_>>();
+        assert_eq!(times, [([1, 4], [10, 40]), ([6, 8], [60, 80])], "the last never ended");
     }
 
     #[test]

@@ -164,6 +164,7 @@ pub(crate) fn result(outcome: Outcome, monitor: Monitor, wall_ns: u64) -> LinuxR
         vmstat: samples.vmstat,
         memcg: samples.memcg,
         phases: samples.phases,
+        laid_out: samples.laid_out,
         columns: samples.columns,
         rows: samples.rows,
         waits: None,
@@ -313,6 +314,7 @@ impl Running {
                     continue;
                 }
                 Message::Group(path) => monitor.add_group(tree, &path),
+                Message::LaysOut(begins) => monitor.lays_out(begins, elapsed(self.started)),
                 Message::Mark(phase) => {
                     let at_ns = elapsed(self.started);
                     tell(Told::Phase(&format!("{phase} after {:.1} s", Nanos(at_ns).as_secs_f64())));

@@ -96,6 +96,16 @@ pub struct PhaseSample {
     pub memcg: BTreeMap<String, BTreeMap<String, u64>>,
 }
 
+/// A time in which files were laid out that are taken to have been there before the run: what was counted then is
+/// none of the run's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaidOut {
+    /// When it began and ended, since the start of the run.
+    pub ns: [u64; 2],
+    /// `/proc/vmstat` at both, events included.
+    pub vmstat: [BTreeMap<String, u64>; 2],
+}
+
 /// A task that the OOM killer took, or a panic for want of one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OomKill {
@@ -135,6 +145,9 @@ pub struct LinuxResult {
     pub memcg: BTreeMap<String, BTreeMap<String, u64>>,
     /// In the order in which they ended.
     pub phases: Vec<PhaseSample>,
+    /// In order of time.
+    #[serde(default)]
+    pub laid_out: Vec<LaidOut>,
     /// Names of the columns of `rows`.
     pub columns: Vec<String>,
     /// Samples in order of time. A cgroup's columns are 0 before it exists.

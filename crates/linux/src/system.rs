@@ -330,7 +330,10 @@ impl System for LinuxSystem {
 
     async fn lay_out_file(&self, path: &str, size: Bytes) -> Result<(), SystemError> {
         let target = self.path("lay_out_file", path)?;
-        self.lay_out(&target, size.get()).map_err(|error| failed("lay_out_file", path, &error))
+        self.0.control.send(&Message::LaysOut(true));
+        let laid_out = self.lay_out(&target, size.get());
+        self.0.control.send(&Message::LaysOut(false));
+        laid_out.map_err(|error| failed("lay_out_file", path, &error))
     }
 
     async fn open(&self, path: &str, mode: OpenMode) -> Result<LinuxFile, SystemError> {

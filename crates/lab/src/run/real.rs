@@ -26,7 +26,7 @@ use crate::resolve::program::{remarks, with_traces};
 use crate::resolve::texts::shell_quoted;
 use crate::run::at_kill::with_kill;
 use crate::run::balance::with_balance;
-use crate::run::counted::{as_counted, phases, since};
+use crate::run::counted::{as_counted, phases, rows_without, since, without};
 use crate::run::simulate::machine;
 use crate::run::waited::{traced, with_waits};
 
@@ -313,7 +313,13 @@ fn recorded(scenario: &Scenario, label: &str, result: LinuxResult) -> Recording 
     recording
 }
 
-fn filled(identity: Recording, result: LinuxResult) -> Recording {
+fn filled(identity: Recording, mut result: LinuxResult) -> Recording {
+    let laid_out = &result.laid_out;
+    without(laid_out, result.wall_ns, &mut result.vmstat);
+    for phase in &mut result.phases {
+        without(laid_out, phase.at_ns, &mut phase.vmstat);
+    }
+    rows_without(laid_out, &result.columns, &mut result.rows);
     let ended = result.phases.into_iter().map(|phase| (phase.name, phase.at_ns, phase.vmstat));
     let vmstat = since(&result.vmstat_before, &result.vmstat);
     let recording = Recording {

@@ -284,6 +284,7 @@ impl Watcher {
             vmstat: BTreeMap::new(),
             memcg: BTreeMap::new(),
             phases: Vec::new(),
+            laid_out: Vec::new(),
             columns: Vec::new(),
             rows: Vec::new(),
             waits: None,

@@ -21,7 +21,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use units::Bytes;
+use units::{Bytes, PAGE_SIZE};
 
 pub use config::Config;
 pub use fetch::fetch;
@@ -46,6 +46,10 @@ const LIBRARIES: &str = "lib";
 const MARK: &[u8] = b"uml_dir=";
 /// Disks of the driver (`MAX_DEV` in ubd_kern.c, from its help).
 pub(super) const DISKS_MAX: u16 = 16;
+/// Pages of the archive in the guests that the machine `guest-uml` was measured on.
+const MEASURED_ARCHIVE: u64 = 186;
+/// What a kernel keeps of each page.
+const STRUCT_PAGE: u64 = 64;
 /// Below this the kernel has no room for the program and its archive.
 const LEAST_MEMORY: Bytes = Bytes(64 << 20);
 /// Where the guest's memory is, if programs may be there and there is room.
@@ -229,7 +233,7 @@ pub(super) fn command(spec: &VmSpec, kernel: &UserMode, files: &Files<'_>) -> Re
         environment.push(format!("LD_PRELOAD={}", preload::put_into(files.dir)?));
     }
     let memory = Path::new(SHARED_MEMORY);
-    let memory = if preload::has_room(memory, spec.hardware.mem) { SHARED_MEMORY } else { "." };
+    let memory = if preload::has_room(memory, guest_memory(spec, files)) { SHARED_MEMORY } else { "." };
     environment.push(format!("TMPDIR={memory}"));
     let mut command = Command::new("/bin/sh");
     command.args(["-c", KEEPER, "sh"]).arg(files.dir).arg("env").args(environment);
@@ -240,11 +244,22 @@ pub(super) fn command(spec: &VmSpec, kernel: &UserMode, files: &Files<'_>) -> Re
     Ok(command)
 }
 
+/// The memory that is asked for, and what the guest's own program takes of it for good, unpacked and with the kernel's
+/// notes on its pages: so a workload has as much whatever the size of that program.
+fn guest_memory(spec: &VmSpec, files: &Files<'_>) -> Bytes {
+    let archive = std::fs::metadata(files.initramfs).map_or(0, |archive| archive.len());
+    let beyond = archive.div_ceil(PAGE_SIZE).saturating_sub(MEASURED_ARCHIVE);
+    let notes = (beyond * STRUCT_PAGE).div_ceil(PAGE_SIZE);
+    Bytes(spec.hardware.mem.get() + (beyond + notes) * PAGE_SIZE)
+}
+
 /// The kernel's command line. Names in it have no path: blanks, commas and colons would be understood.
 fn arguments(spec: &VmSpec, files: &Files<'_>) -> Vec<OsString> {
     let name = |path: &Path| path.file_name().expect("it is in the folder").to_string_lossy().into_owned();
-    let mut words =
-        vec![format!("mem={}K", spec.hardware.mem.get() >> 10), format!("initrd={}", name(files.initramfs))];
+    let mut words = vec![
+        format!("mem={}K", guest_memory(spec, files).get() >> 10),
+        format!("initrd={}", name(files.initramfs)),
+    ];
     let plain = [
         "root=/dev/ram0",
         "rdinit=/init",
