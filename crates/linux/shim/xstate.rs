@@ -11,10 +11,13 @@
 #![no_std]
 #![expect(unsafe_code, reason = "it is the system call `ptrace`, made by hand")]
 
-use core::arch::asm;
-use core::ffi::{c_int, c_long, c_void};
+mod sys;
+
+use core::ffi::{c_long, c_void};
 use core::ptr;
 use core::sync::atomic::{AtomicUsize, Ordering};
+
+use sys::{IoVec, returned, set_errno};
 
 const SYS_PTRACE: c_long = 101;
 const PTRACE_PEEKTEXT: c_long = 1;
@@ -36,40 +39,18 @@ static FULL: AtomicUsize = AtomicUsize::new(0);
 /// The whole area. It is no variable of a function, as a stack of such a kernel is not larger.
 static mut AREA: [u8; AREA_MAX] = [0; AREA_MAX];
 
-#[repr(C)]
-struct IoVec {
-    base: *mut c_void,
-    len: usize,
-}
-
-unsafe extern "C" {
-    fn __errno_location() -> *mut c_int;
-}
-
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     loop {}
 }
 
 /// The system call as it is: the result, or an error's number below zero.
+///
+/// # Safety
+/// `ptrace(2)` touches what `data` points to, as its request says.
 unsafe fn call(request: c_long, pid: c_long, addr: c_long, data: *mut c_void) -> c_long {
-    let result;
-    // SAFETY: `ptrace(2)` touches what `data` points to, as its request says; that is the caller's promise. The
-    // instruction changes no other register than those that are named.
-    unsafe {
-        asm!(
-            "syscall",
-            inlateout("rax") SYS_PTRACE => result,
-            in("rdi") request,
-            in("rsi") pid,
-            in("rdx") addr,
-            in("r10") data,
-            out("rcx") _,
-            out("r11") _,
-            options(nostack),
-        );
-    }
-    result
+    // SAFETY: the caller's promise.
+    unsafe { sys::call(SYS_PTRACE, [request, pid, addr, data as c_long, 0]) }
 }
 
 /// The C library's function: -1 and `errno` for an error; a peek returns what it found.
@@ -89,17 +70,11 @@ pub unsafe extern "C" fn ptrace(request: c_long, pid: c_long, addr: c_long, data
             _ => call(request, pid, addr, data),
         }
     };
-    // SAFETY: the C library's own place for the number of this thread's last error.
-    let errno = unsafe { &mut *__errno_location() };
-    if result < 0 {
-        *errno = -result as c_int;
-        return -1;
-    }
-    if is_peek {
-        *errno = 0;
+    if is_peek && result >= 0 {
+        set_errno(0);
         return found;
     }
-    result
+    returned(result)
 }
 
 /// Sets all registers of `pid` to the bytes that `part` names, and those beyond them to their initial state.

@@ -133,7 +133,10 @@ impl LinuxSystem {
         while offset < size {
             let len = LAY_OUT_STEP.min(size - offset);
             self.transfer(offset, len, |bytes, at| {
-                bytes.fill(CONTENT);
+                // What was read is in the buffer once; later parts are no longer than the first.
+                if at == 0 {
+                    bytes.fill(CONTENT);
+                }
                 file.write_at(bytes, at)
             })?;
             evict(&file)?;

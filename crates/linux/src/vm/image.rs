@@ -13,6 +13,7 @@ use units::Bytes;
 use workload::Footprint;
 
 use super::error::VmError;
+use super::kernels::compare_versions;
 use crate::bounds::Rounded;
 use crate::process::dying_with_us;
 
@@ -38,6 +39,11 @@ const EMPTY_IMAGE: u64 = 320 << 20;
 const EMPTY_MORE: u64 = 80 << 20;
 /// What a file takes besides its content: inode, directory entry, its share of the log.
 const BYTES_PER_FILE: u64 = 1 << 10;
+
+/// The first kernel that mounts what `mkfs.xfs` of 2022 makes (`bigtime`, `inobtcount`).
+const XFS_OF_TODAY: &str = "5.10";
+/// Where `mkfs.xfs` has what it made for each long-lived kernel: `lts_4.19.conf`.
+const XFS_BY_KERNEL: &str = "/usr/share/xfsprogs/mkfs";
 
 const DISK_ID: &str = "7a6e7469-6465-4000-8000-000000000001";
 
@@ -96,14 +102,32 @@ fn taken(made: &Footprint) -> Bytes {
     Bytes(made.files.get().saturating_add(made.file_count.saturating_mul(BYTES_PER_FILE)))
 }
 
-/// Makes a disk image of `size` at `path`.
+/// What makes an XFS that an old kernel mounts: a file of `folder` for it, or for the newest before it.
+fn xfs_for(release: &str, folder: &Path) -> Option<PathBuf> {
+    if compare_versions(release, XFS_OF_TODAY).is_ge() {
+        return None;
+    }
+    let names =
+        std::fs::read_dir(folder).ok()?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let version = |name: &str| Some(name.strip_prefix("lts_")?.strip_suffix(".conf")?.to_owned());
+    let fitting = names.filter_map(|name| version(&name)).filter(|of| compare_versions(of, release).is_le());
+    let newest = fitting.max_by(|a, b| compare_versions(a, b))?;
+    Some(folder.join(format!("lts_{newest}.conf")))
+}
+
+/// Makes a disk image of `size` at `path`, for the kernel `release`.
 ///
 /// # Errors
 /// `mkfs` is missing or fails, or there is no room.
-pub fn make(path: &Path, filesystem: VmFilesystem, size: Bytes) -> Result<(), VmError> {
+pub fn make(path: &Path, filesystem: VmFilesystem, size: Bytes, release: &str) -> Result<(), VmError> {
     let failed = |source| VmError::io("create disk image", path, source);
     File::create(path).and_then(|file| file.set_len(size.get())).map_err(failed)?;
     let (program, mut arguments) = filesystem.mkfs();
+    if filesystem != VmFilesystem::Ext4
+        && let Some(options) = xfs_for(release, Path::new(XFS_BY_KERNEL))
+    {
+        arguments.extend(["-c".to_owned(), format!("options={}", options.display())]);
+    }
     let found = find_program(program).ok_or(VmError::NoMkfs { program })?;
     let mkfs = |arguments: &[String]| dying_with_us(Command::new(&found).args(arguments).arg(path)).output();
     let mut output = mkfs(&arguments).map_err(failed)?;
@@ -141,7 +165,7 @@ mod tests {
             return;
         }
         let dir = tempfile::tempdir().unwrap();
-        let error = make(&dir.path().join("disk"), VmFilesystem::Ext4, Bytes(4096)).unwrap_err();
+        let error = make(&dir.path().join("disk"), VmFilesystem::Ext4, Bytes(4096), "6.12").unwrap_err();
         assert!(matches!(&error, VmError::Mkfs { message, .. } if !message.is_empty()), "{error}");
     }
 
@@ -162,6 +186,21 @@ mod tests {
         assert_eq!(check(made(10, 3 << 20), VmFilesystem::Xfs), Ok(()));
         // With its inodes a file of one page is a fourth larger.
         assert_eq!(check(made(28, 7 << 20), VmFilesystem::Xfs), Err("30 GiB".to_owned()));
+    }
+
+    #[test]
+    fn a_kernel_that_cannot_mount_what_is_made_today_gets_the_xfs_of_its_time() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["lts_4.19.conf", "lts_5.4.conf", "lts_5.10.conf", "dax_x86_64.conf"] {
+            std::fs::write(dir.path().join(name), "").unwrap();
+        }
+        let of = |release| {
+            let file = xfs_for(release, dir.path())?;
+            Some(file.file_name().unwrap().to_str().unwrap().to_owned())
+        };
+        let kernels = ["4.19.1", "4.20.0", "5.4.286", "5.9.1", "5.10.46", "6.12.113", "4.4.1"].map(of);
+        let [old, newer] = ["lts_4.19.conf", "lts_5.4.conf"].map(|name| Some(name.to_owned()));
+        assert_eq!(kernels, [old.clone(), old, newer.clone(), newer, None, None, None]);
     }
 
     #[test]

@@ -146,7 +146,12 @@ impl Machine<'_> {
         let mut disks: Vec<PathBuf> =
             (0..self.disks).map(|disk| self.dir.join(format!("disk{disk}"))).collect();
         for disk in &disks {
-            image::make(disk, spec.filesystem, image::part(spec.disk, self.disks))?;
+            image::make(
+                disk,
+                spec.filesystem,
+                image::part(spec.disk, self.disks),
+                &self.runner.kernel().release,
+            )?;
         }
         for (index, size) in spec.swap_disks().enumerate() {
             let image = self.dir.join(format!("swap{index}"));

@@ -1,6 +1,6 @@
-//! What this host needs to run such a kernel: room for its memory where programs may be, and a library that stands
-//! before
-//! `ptrace` where the CPU has more registers than the kernel knows of (`shim/xstate.rs`, which tells why).
+//! What such a kernel is run with: room for its memory where programs may be; a library that makes its disks faster
+//! (`shim/disk.rs`); and one that stands before `ptrace` where the CPU has more registers than the kernel knows of
+//! (`shim/xstate.rs`). The libraries tell why.
 
 use std::path::Path;
 
@@ -13,8 +13,8 @@ use crate::vm::error::VmError;
 pub(super) const BEFORE: &str = "6.13";
 
 /// Made by `build.rs`.
-const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/xstate.so"));
-const NAME: &str = "xstate.so";
+const DISK: (&str, &[u8]) = ("disk.so", include_bytes!(concat!(env!("OUT_DIR"), "/disk.so")));
+const XSTATE: (&str, &[u8]) = ("xstate.so", include_bytes!(concat!(env!("OUT_DIR"), "/xstate.so")));
 /// Components of the registers that lie beyond the 2696 bytes that older kernels keep, as /proc/cpuinfo calls them.
 const LARGE: [&str; 2] = ["amx_tile", "apx"];
 
@@ -25,11 +25,15 @@ pub(super) fn is_needed() -> bool {
     flags.is_some_and(|flags| flags.split_whitespace().any(|flag| LARGE.contains(&flag)))
 }
 
-/// Puts the library into a run's folder; returns its name for the loader, from there.
-pub(super) fn put_into(dir: &Path) -> Result<String, VmError> {
-    let path = dir.join(NAME);
-    std::fs::write(&path, LIBRARY).map_err(|source| VmError::io("write", &path, source))?;
-    Ok(format!("./{NAME}"))
+/// Puts the libraries into a run's folder; returns their names for the loader, from there.
+pub(super) fn put_into(dir: &Path, with_registers: bool) -> Result<String, VmError> {
+    let libraries = [DISK].into_iter().chain(with_registers.then_some(XSTATE));
+    let names = libraries.map(|(name, library)| {
+        let path = dir.join(name);
+        std::fs::write(&path, library).map_err(|source| VmError::io("write", &path, source))?;
+        Ok(format!("./{name}"))
+    });
+    Ok(names.collect::<Result<Vec<_>, VmError>>()?.join(":"))
 }
 
 /// Whether a guest's memory can be in `dir`, page by page as it is used: programs run from there.
@@ -38,15 +42,78 @@ pub(super) fn has_room(dir: &Path, mem: Bytes) -> bool {
     !found.f_flag.contains(StatVfsMountFlags::NOEXEC) && found.f_bavail * found.f_frsize > mem.get()
 }
 
+// What `shim/disk.rs` is made of, for its test.
+#[cfg(test)]
+#[expect(unsafe_code, reason = "it makes system calls by hand")]
+#[path = "../../../shim/batch.rs"]
+mod batch;
+#[cfg(test)]
+#[expect(unsafe_code, dead_code, reason = "it makes system calls by hand, and sets no error here")]
+#[path = "../../../shim/sys.rs"]
+mod sys;
+
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd as _;
+
+    use super::batch::{At, Batch, Kind};
+    use super::sys::IoVec;
     use super::*;
 
+    /// Adds pieces of a page, each so many pages into the file.
+    #[expect(unsafe_code, reason = "a batch is given memory by its address")]
+    fn add(batch: &mut Batch, kind: Kind, fd: i32, pieces: &mut [(i64, [u8; 4096])]) -> Result<(), i32> {
+        for (page, bytes) in pieces {
+            let piece = IoVec { base: bytes.as_mut_ptr().cast(), len: bytes.len() };
+            // SAFETY: the pieces outlive the batch's use of them: each test flushes it before it looks at them.
+            unsafe { batch.add(At { kind, fd, offset: *page * 4096 }, piece)? };
+        }
+        Ok(())
+    }
+
     #[test]
-    fn the_library_is_an_elf_file_that_a_loader_finds_from_the_runs_folder() {
+    fn neighbouring_pages_are_kept_until_others_come_and_all_arrive() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let (fd, len) = (file.as_file().as_raw_fd(), || file.as_file().metadata().unwrap().len());
+        let page = |page: i64| (page, [u8::try_from(page).unwrap() + 1; 4096]);
+        let mut batch = Batch::new();
+        let mut written: Vec<_> = (0..40).map(page).collect();
+        add(&mut batch, Kind::Write, fd, &mut written[..32]).unwrap();
+        assert_eq!(len(), 0, "a request's pages are kept");
+        add(&mut batch, Kind::Write, fd, &mut written[32..]).unwrap();
+        assert_eq!(len(), 32 * 4096, "but not more");
+        let mut far = [page(50)];
+        add(&mut batch, Kind::Write, fd, &mut far).unwrap();
+        assert_eq!(len(), 40 * 4096, "and what does not follow is done by itself");
+        // A read of what was written: each way waits for the other. Page 51 lies behind the end.
+        let mut read: Vec<_> = (0..52).map(|page| (page, [0xff; 4096])).collect();
+        add(&mut batch, Kind::Read, fd, &mut read).unwrap();
+        batch.flush().unwrap();
+        for (number, bytes) in read {
+            let is_there = number < 40 || number == 50;
+            assert_eq!(bytes, if is_there { page(number).1 } else { [0; 4096] }, "page {number}");
+        }
+    }
+
+    #[test]
+    fn what_the_host_cannot_do_is_told_by_its_number() {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let mut batch = Batch::new();
+        add(&mut batch, Kind::Write, full.as_raw_fd(), &mut [(0, [1; 4096])]).unwrap();
+        assert_eq!(batch.flush(), Err(libc::ENOSPC));
+        add(&mut batch, Kind::Read, -1, &mut [(0, [1; 4096])]).unwrap();
+        assert_eq!(batch.flush(), Err(libc::EBADF));
+        assert_eq!(batch.flush(), Ok(()), "it is told once");
+    }
+
+    #[test]
+    fn the_libraries_are_elf_files_that_a_loader_finds_from_the_runs_folder() {
         let dir = tempfile::tempdir().unwrap();
-        assert_eq!(put_into(dir.path()).unwrap(), "./xstate.so");
-        assert_eq!(&std::fs::read(dir.path().join("xstate.so")).unwrap()[..4], b"\x7fELF");
+        assert_eq!(put_into(dir.path(), false).unwrap(), "./disk.so");
+        assert_eq!(put_into(dir.path(), true).unwrap(), "./disk.so:./xstate.so");
+        for name in ["disk.so", "xstate.so"] {
+            assert_eq!(&std::fs::read(dir.path().join(name)).unwrap()[..4], b"\x7fELF");
+        }
     }
 
     #[test]
