@@ -1,7 +1,7 @@
 //! Neighbouring reads or writes of one file as one system call.
 //!
-//! Nothing here may panic, as the library around has nothing for that. [`Batch::add`] keeps a piece and says that it is done; [`Batch::flush`] does all that are kept. So nobody may look at
-//! the memory of a piece in between.
+//! [`Batch::add`] keeps a piece and says that it is done; [`Batch::flush`] does all that are kept. So nobody may
+//! look at the memory of a piece in between. Nothing here may panic: the library around has nothing for that.
 
 use core::ffi::{c_int, c_long};
 

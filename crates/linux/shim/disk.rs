@@ -1,10 +1,9 @@
 //! `pread()`, `pwrite()` and `write()` for User-Mode Linux, whose disks take a system call of the host for each page.
 //!
-//! A disk's driver goes through a request page by page (`do_io()` in `ubd_kern.c`), in a thread of its own, and answers a
-//! number of requests at once by a `write()` to a pipe. Nobody looks at a request's pages before that answer. So this
-//! library, which stands before the C library's functions (`LD_PRELOAD`), keeps what that thread reads and writes, and
-//! does it as few large calls ([`batch`]) before the thread writes anything. A stream of 2 GiB takes the host half
-//! the time.
+//! A disk's driver goes through a request page by page (`do_io()` in `ubd_kern.c`), in a thread of its own, and
+//! answers a number of requests at once by a `write()` to a pipe. Nobody looks at a request's pages before that
+//! answer. So this library, which stands before the C library's functions (`LD_PRELOAD`), keeps what that thread
+//! reads and writes, and does it as few large calls ([`batch`]) before the thread writes anything.
 //!
 //! What the host then cannot do, such as writing to a full disk, was answered as done: it ends the kernel, with words
 //! on its standard error. Left out: kernels that are linked statically, whose disks are as slow as they were.
@@ -29,6 +28,7 @@ const SYS_EXIT_GROUP: c_long = 231;
 const SYS_GETTID: c_long = 186;
 const SIGKILL: c_long = 9;
 const STDERR: c_long = 2;
+const ENOSPC: c_int = 28;
 
 /// The thread that the program begins with: it is the kernel, and waits for none of its own answers.
 static KERNEL: AtomicI64 = AtomicI64::new(0);
@@ -129,12 +129,14 @@ pub unsafe extern "C" fn write(fd: c_int, base: *const c_void, len: usize) -> c_
 
 /// Says why and ends all processes of this kernel, which is a process group.
 fn end(error: c_int) -> ! {
-    let mut words = *b"the host cannot read or write the guest's disk (os error 000)";
+    let mut other = *b"the host cannot read or write the guest's disk (os error 000)\n";
     let mut rest = error;
-    for digit in words.iter_mut().rev().skip(1).take(3) {
+    for digit in other.iter_mut().rev().skip(2).take(3) {
         *digit += (rest % 10) as u8;
         rest /= 10;
     }
+    let words: &[u8] =
+        if error == ENOSPC { b"the guest's disk: no space left on the host\n" } else { &other };
     // SAFETY: the words are ours, and nothing is left to be done in this program.
     unsafe {
         call(SYS_WRITE, [STDERR, words.as_ptr() as c_long, words.len() as c_long, 0, 0]);

@@ -161,6 +161,8 @@ pub enum VmError {
     Hung {
         /// For how long.
         seconds: u64,
+        /// Whether its program had begun.
+        had_begun: bool,
         /// The last lines of the guest's console.
         tail: Vec<String>,
     },
@@ -262,8 +264,9 @@ impl VmError {
             Self::Crashed { line, .. } if line.contains("Unable to mount root fs") => {
                 "a guest boots from an initramfs: build the kernel with CONFIG_BLK_DEV_INITRD=y".to_owned()
             }
-            Self::Hung { tail, .. } if tail.is_empty() => {
-                "a kernel of your own needs CONFIG_SERIAL_8250_CONSOLE=y to be heard; Debian's have it"
+            Self::Hung { had_begun: false, tail, .. } if tail.is_empty() => {
+                "a kernel of your own needs CONFIG_SERIAL_8250_CONSOLE=y to be heard, as a program \
+                 CONFIG_STDERR_CONSOLE=y; Debian's have it"
                     .to_owned()
             }
             Self::Hung { .. } | Self::TimedOut { .. } => {

@@ -96,6 +96,7 @@ fn live() -> ! {
                 },
             };
             channel.send(&message);
+            channel.drain();
         }
         // Without a channel the console is all there is; the host reads it there.
         Err(Failure { message, hint }) => {
@@ -149,6 +150,13 @@ impl Channel {
         if let Err(error) = port.write_all(&line) {
             let _ = writeln!(io::stderr(), "pagetide: cannot write to the host: {error}");
         }
+    }
+
+    /// Waits until a serial line has sent all: what it still has is gone when the power goes off. Other ports keep
+    /// nothing.
+    fn drain(&self) {
+        let port = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = rustix::termios::tcdrain(&*port);
     }
 }
 

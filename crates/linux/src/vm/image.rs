@@ -40,10 +40,9 @@ const EMPTY_MORE: u64 = 80 << 20;
 /// What a file takes besides its content: inode, directory entry, its share of the log.
 const BYTES_PER_FILE: u64 = 1 << 10;
 
-/// The first kernel that mounts what `mkfs.xfs` of 2022 makes (`bigtime`, `inobtcount`).
+/// The first kernel that mounts an XFS as `mkfs.xfs` has made it since 2021, with these two.
 const XFS_OF_TODAY: &str = "5.10";
-/// Where `mkfs.xfs` has what it made for each long-lived kernel: `lts_4.19.conf`.
-const XFS_BY_KERNEL: &str = "/usr/share/xfsprogs/mkfs";
+const XFS_SINCE_THEN: &str = "bigtime=0,inobtcount=0";
 
 const DISK_ID: &str = "7a6e7469-6465-4000-8000-000000000001";
 
@@ -54,6 +53,15 @@ impl VmFilesystem {
             Self::Ext4 => "ext4",
             Self::Xfs | Self::XfsWithLog(_) => "xfs",
         }
+    }
+
+    /// What makes it for a kernel, which may be too old for what is made today.
+    fn mkfs_for(self, release: &str) -> (&'static str, Vec<String>) {
+        let (program, mut arguments) = self.mkfs();
+        if self != Self::Ext4 && compare_versions(release, XFS_OF_TODAY).is_lt() {
+            arguments.extend(["-m", XFS_SINCE_THEN].map(str::to_owned));
+        }
+        (program, arguments)
     }
 
     fn mkfs(self) -> (&'static str, Vec<String>) {
@@ -102,19 +110,6 @@ fn taken(made: &Footprint) -> Bytes {
     Bytes(made.files.get().saturating_add(made.file_count.saturating_mul(BYTES_PER_FILE)))
 }
 
-/// What makes an XFS that an old kernel mounts: a file of `folder` for it, or for the newest before it.
-fn xfs_for(release: &str, folder: &Path) -> Option<PathBuf> {
-    if compare_versions(release, XFS_OF_TODAY).is_ge() {
-        return None;
-    }
-    let names =
-        std::fs::read_dir(folder).ok()?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let version = |name: &str| Some(name.strip_prefix("lts_")?.strip_suffix(".conf")?.to_owned());
-    let fitting = names.filter_map(|name| version(&name)).filter(|of| compare_versions(of, release).is_le());
-    let newest = fitting.max_by(|a, b| compare_versions(a, b))?;
-    Some(folder.join(format!("lts_{newest}.conf")))
-}
-
 /// Makes a disk image of `size` at `path`, for the kernel `release`.
 ///
 /// # Errors
@@ -122,12 +117,7 @@ fn xfs_for(release: &str, folder: &Path) -> Option<PathBuf> {
 pub fn make(path: &Path, filesystem: VmFilesystem, size: Bytes, release: &str) -> Result<(), VmError> {
     let failed = |source| VmError::io("create disk image", path, source);
     File::create(path).and_then(|file| file.set_len(size.get())).map_err(failed)?;
-    let (program, mut arguments) = filesystem.mkfs();
-    if filesystem != VmFilesystem::Ext4
-        && let Some(options) = xfs_for(release, Path::new(XFS_BY_KERNEL))
-    {
-        arguments.extend(["-c".to_owned(), format!("options={}", options.display())]);
-    }
+    let (program, mut arguments) = filesystem.mkfs_for(release);
     let found = find_program(program).ok_or(VmError::NoMkfs { program })?;
     let mkfs = |arguments: &[String]| dying_with_us(Command::new(&found).args(arguments).arg(path)).output();
     let mut output = mkfs(&arguments).map_err(failed)?;
@@ -189,18 +179,17 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_that_cannot_mount_what_is_made_today_gets_the_xfs_of_its_time() {
-        let dir = tempfile::tempdir().unwrap();
-        for name in ["lts_4.19.conf", "lts_5.4.conf", "lts_5.10.conf", "dax_x86_64.conf"] {
-            std::fs::write(dir.path().join(name), "").unwrap();
-        }
-        let of = |release| {
-            let file = xfs_for(release, dir.path())?;
-            Some(file.file_name().unwrap().to_str().unwrap().to_owned())
+    fn a_kernel_that_cannot_mount_what_is_made_today_gets_an_xfs_without_it() {
+        let has_all = |filesystem: VmFilesystem, release| {
+            !filesystem.mkfs_for(release).1.join(" ").contains("bigtime=0")
         };
-        let kernels = ["4.19.1", "4.20.0", "5.4.286", "5.9.1", "5.10.46", "6.12.113", "4.4.1"].map(of);
-        let [old, newer] = ["lts_4.19.conf", "lts_5.4.conf"].map(|name| Some(name.to_owned()));
-        assert_eq!(kernels, [old.clone(), old, newer.clone(), newer, None, None, None]);
+        for (release, is_new) in [("4.19.1", false), ("5.9.1", false), ("5.10.46", true), ("6.12.113", true)]
+        {
+            for xfs in [VmFilesystem::Xfs, VmFilesystem::XfsWithLog(16)] {
+                assert_eq!(has_all(xfs, release), is_new, "{release}");
+            }
+            assert!(has_all(VmFilesystem::Ext4, release), "{release}");
+        }
     }
 
     #[test]

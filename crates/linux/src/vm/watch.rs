@@ -315,7 +315,8 @@ impl Watcher {
         }
         let quiet = if self.boot.is_some() { patience.quiet } else { patience.boot };
         if self.last_heard.elapsed() > quiet {
-            return Err(VmError::Hung { seconds: quiet.as_secs(), tail: tail() });
+            let had_begun = self.boot.is_some();
+            return Err(VmError::Hung { seconds: quiet.as_secs(), had_begun, tail: tail() });
         }
         Ok(())
     }
@@ -436,7 +437,9 @@ mod tests {
         assert!(!was_ready);
         let (error, was_ready) =
             failure(&format!("{READY}; exec sleep 60"), Patience { quiet: soon, ..PATIENT });
-        assert!(matches!(error, VmError::Hung { .. }), "{error}");
+        assert!(matches!(error, VmError::Hung { had_begun: true, .. }), "{error}");
+        let hint = error.hint().unwrap();
+        assert!(hint.starts_with("make the workload smaller"), "its console works: {hint}");
         assert!(was_ready);
     }
 
