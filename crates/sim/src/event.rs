@@ -9,9 +9,12 @@
 //! comes up and its generation shows that it is stale; when stale entries outnumber the live
 //! ones, all are swept at once.
 //!
-//! Read next: `executor.rs`, which takes the entries out.
+//! Read next: `engine/core.rs`, which takes the entries out.
 
 use std::collections::BinaryHeap;
+
+/// A time that never comes.
+pub(crate) const FOREVER: u64 = u64::MAX;
 
 /// What happens first when several events are due at the same nanosecond.
 ///
@@ -145,7 +148,7 @@ impl Agenda {
     /// The time of the next event; the end of time when there is none.
     #[inline]
     pub(crate) fn next_time(&self) -> u64 {
-        self.peek().map_or(u64::MAX, Entry::time)
+        self.peek().map_or(FOREVER, Entry::time)
     }
 
     #[inline]

@@ -4,73 +4,107 @@
 //! Start here: [`Hardware`] describes a machine, [`Simulation`] boots and runs it, [`Sim`] is the
 //! handle that the kernel and its tasks hold.
 //!
-//! | file | what it holds |
+//! From the top, a room uses what stands below it:
+//!
+//! | room | what it holds |
 //! |---|---|
-//! | `event.rs` | the agenda: all events to come in one total order |
-//! | `executor.rs` | the loop that takes events and polls tasks; the fast path; stop and progress |
-//! | `hardware.rs` | [`Hardware`]: CPUs, costs and devices of a machine |
-//! | `machine.rs` | [`Sim`]: charge, sleep, wait, wake, spawn, submit |
-//! | `state.rs` | all that a machine is between two events |
-//! | `cpu.rs` | who runs where and for how long |
-//! | `wait.rs` | wait queues, timeouts |
-//! | `attribution.rs` | who waited for what, what ended it, and whether anything could have |
-//! | `section.rs` | in the middle of what tasks were, and for how long |
-//! | `task.rs` | what is known of a task |
-//! | `device.rs`, `device_model.rs` | block devices at work; what each kind can do |
-//! | `elevator.rs`, `sweep.rs` | what waits before a device, and how a disk goes through what it has |
-//! | `cost.rs` | nanoseconds for each operation |
-//! | `machines/` | the machines that runs can name |
-//! | `run.rs`, `system.rs`, `sample.rs` | a workload from boot to end, its system calls, its samples |
-//! | `going.rs`, `stepping.rs` | a run that goes, to its end or up to some time; for whoever looks at it |
-//! | `trace.rs`, `handing.rs` | events and samples of a run while it goes, for whoever wants them |
-//! | `check.rs` | the invariants that hold between two events |
+//! | `run` | a workload from boot to end, or up to some time; its system calls, its samples |
+//! | `machines` | the machines that runs can name |
+//! | `engine` | `simulation`: the loop over events; `sim`: the handle that the kernel has; `core`: a program's turn |
+//! | `machine` | what a machine is between two events (`state`), what happens to it, what is read off it |
+//! | `trace` | events of a run while it goes, for whoever wants them |
+//! | `accounts` | what is counted of tasks: waits and what ended them, time in sections, pressure |
+//! | `devices` | block devices at work, what waits before one, how a disk goes through what it has |
+//! | `hardware` | [`Hardware`]: CPUs, nanoseconds for each operation, what each kind of device can do |
+//! | `event` | the agenda: all events to come in one total order |
 //!
 //! Deliberately absent: threads, atomics in the model, a clock, randomness, and allocation for
 //! an event. A run depends on nothing but its inputs.
 
-mod attribution;
-mod check;
-mod cost;
-mod cpu;
-mod device;
-mod device_model;
-mod elevator;
 mod event;
-mod executor;
-mod going;
-pub mod handing;
 mod hardware;
-mod machine;
 pub mod machines;
-mod memories;
-mod pressure;
-pub mod run;
-mod sample;
-mod section;
-mod share;
-mod state;
-pub mod stepping;
-mod sweep;
-mod system;
-mod task;
-pub mod trace;
-mod wait;
+
+/// Block devices at work.
+mod devices {
+    pub mod device;
+    pub mod elevator;
+    pub mod sweep;
+}
+
+/// What is counted of tasks.
+mod accounts {
+    mod average;
+    pub mod pressure;
+    pub mod sections;
+    pub mod waits;
+}
+
+/// Events of a run while it goes.
+pub mod trace {
+    pub(crate) mod log;
+
+    pub use log::{ANONYMOUS, CHUNK_ROWS, EventNames, EventRow, Sink, What};
+}
+
+/// A machine between two events.
+mod machine {
+    pub mod check;
+    pub mod cpu;
+    pub mod inside;
+    pub mod readings;
+    pub mod schedule;
+    pub mod share;
+    pub mod state;
+    pub mod task;
+    pub mod wait;
+}
+
+/// What makes it go.
+mod engine {
+    pub mod core;
+    pub mod sim;
+    pub mod simulation;
+    pub mod tracer;
+}
+
+/// Workloads on a machine, from boot to end.
+pub mod run {
+    pub(crate) mod begin;
+    mod going;
+    mod handing;
+    mod memories;
+    pub(crate) mod result;
+    mod sample;
+    pub(crate) mod spec;
+    mod stepping;
+    pub(crate) mod system;
+    mod verify;
+    mod whole;
+
+    pub use begin::{Watch, boot_memory, device_name};
+    pub use handing::{PhaseSample, SampleChunk, SampleSink};
+    pub use result::{FRAGMENT_STALL_SAMPLES, SimError, SimResult};
+    pub use spec::{Program, SimRun};
+    pub use stepping::Stepping;
+    pub use verify::{Checks, verify, verify_watched};
+    pub use whole::{run, run_watched};
+}
 
 #[cfg(test)]
 mod tests;
 
-pub use attribution::{Ended, LENGTH_CLASSES, WaitKind, Waits, kernel_name};
-pub use cost::{CostTable, UnknownCost};
-pub use device::DeviceCounters;
-pub use device_model::{DeviceModel, IoScheduler, Order, Speed};
+pub use accounts::sections::{SectionTime, Within, shrinker_name, site_name, whom_name};
+pub use accounts::waits::{Ended, LENGTH_CLASSES, WaitKind, Waits, kernel_name};
+pub use devices::device::DeviceCounters;
+pub use engine::core::Statistics;
+pub use engine::sim::{Sim, SimKernel, SimMemory};
+pub use engine::simulation::{Progress, RunError, Simulation};
+pub use engine::tracer::SimTrace;
 pub use event::Class;
-pub use executor::{Progress, RunError, Simulation};
-pub use handing::PhaseSample;
+pub use hardware::cost::{CostTable, UnknownCost};
+pub use hardware::device::{DeviceModel, IoScheduler, Order, Speed};
 pub use hardware::{Hardware, HardwareError};
-pub use machine::{Sim, SimKernel, SimMemory};
-pub use run::{Program, SimError, SimResult, SimRun};
-pub use section::{SectionTime, Within, shrinker_name, site_name, whom_name};
-pub use state::Statistics;
-pub use system::SimSystem;
-pub use trace::SimTrace;
-pub use wait::{Doing, Stall, Unfinished};
+pub use machine::readings::{Doing, Stall, Unfinished};
+pub use run::system::SimSystem;
+pub use run::{PhaseSample, Program, SimError, SimResult, SimRun};

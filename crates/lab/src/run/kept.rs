@@ -15,8 +15,7 @@ use mm::base::event::Detail;
 use recording::events::{Chunk, Names};
 use recording::{Recording, RecordingError, RecordingWriter, Series};
 use sim::Progress;
-use sim::handing::{SampleChunk, SampleSink};
-use sim::run::{SimRun, Watch};
+use sim::run::{SampleChunk, SampleSink, SimRun, Watch};
 use workload::scenario::Scenario;
 
 use crate::error::LabError;

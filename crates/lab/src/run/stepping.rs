@@ -32,7 +32,7 @@ use crate::run::simulate::{failure, panic_message, plan, recorded, violation};
 /// A simulated run between two events.
 pub struct Stepping {
     /// None when a mechanism's invariant broke: what is left is no state of a kernel.
-    run: Option<sim::stepping::Stepping>,
+    run: Option<sim::run::Stepping>,
     identity: Recording,
     command: String,
     /// Time on a clock that the run itself took.
@@ -118,7 +118,7 @@ impl Stepping {
         let (spec, identity): (SimRun, Recording) = plan(scenario, label)?;
         let begin = Instant::now();
         let command = command(scenario);
-        let run = sim::stepping::Stepping::begin(&spec, Arc::clone(stop), progress)
+        let run = sim::run::Stepping::begin(&spec, Arc::clone(stop), progress)
             .map_err(|error| failure(identity.clone(), &command, &error))?;
         Ok(Self { run: Some(run), identity, command, took: begin.elapsed() })
     }
@@ -141,7 +141,7 @@ impl Stepping {
 
     fn advance(
         &mut self,
-        go: impl FnOnce(&mut sim::stepping::Stepping) -> Result<(), SimError>,
+        go: impl FnOnce(&mut sim::run::Stepping) -> Result<(), SimError>,
     ) -> Result<(), LabError> {
         let Some(run) = self.run.as_mut() else { return Err(self.broken()) };
         let begin = Instant::now();
@@ -162,13 +162,13 @@ impl Stepping {
         violation(self.identity.clone(), &self.command, message)
     }
 
-    fn run(&self) -> Result<&sim::stepping::Stepping, LabError> {
+    fn run(&self) -> Result<&sim::run::Stepping, LabError> {
         self.run.as_ref().ok_or_else(|| self.broken())
     }
 
     /// Whether the workload has ended.
     pub fn is_over(&self) -> bool {
-        self.run.as_ref().is_none_or(sim::stepping::Stepping::is_over)
+        self.run.as_ref().is_none_or(sim::run::Stepping::is_over)
     }
 
     /// Simulated time of the last event.

@@ -1,12 +1,12 @@
 //! Changes to a machine, as a person writes them behind its name: `s390-fcp+cpus=16+segment=2us`.
 //!
 //! For what a source does not say of its machine, and for sweeps over it. Left out: memory, which has
-//! an option of its own, zones and costs of operations. Next: [`super::MachineSpec::parse`].
+//! an option of its own, zones and costs of operations. Next: [`MachineSpec::parse`].
 
 use units::{Bytes, PAGE_SIZE, parse_nanos, parse_size};
 
-use super::{MachineError, MachineSpec};
-use crate::device_model::IoScheduler;
+use crate::hardware::device::IoScheduler;
+use crate::machines::spec::{MachineError, MachineSpec};
 
 /// Something of a machine that can be changed.
 pub(super) struct Change {
@@ -145,7 +145,7 @@ impl Change {
         let change = CHANGES
             .iter()
             .find(|change| change.name == name)
-            .ok_or_else(|| MachineError::UnknownChange { change: name.to_string() })?;
+            .ok_or_else(|| MachineError::UnknownChange { change: name.to_string(), known: names() })?;
         (change.set)(spec, value).ok_or_else(|| MachineError::Value {
             change: change.name,
             value: value.to_string(),
@@ -156,7 +156,7 @@ impl Change {
 }
 
 /// All names, for a hint.
-pub(super) fn names() -> String {
+fn names() -> String {
     CHANGES.map(|change| format!("`{}`", change.name)).join(", ")
 }
 

@@ -37,7 +37,7 @@ use mm::base::layout::{HugeSupport, MemoryLayout, NodeLayout, ZoneKind, ZoneLayo
 use mm::version::presets::Version;
 use units::{Bytes, Nanos, Pages};
 
-use crate::cost::CostTable;
+use crate::hardware::cost::CostTable;
 use crate::machines::measured::{self, Measured, hash_tables, nearest};
 
 /// Below this QEMU's guests do not unpack themselves: the least that `--on vm:VERSION` takes.

@@ -22,7 +22,7 @@
 //! # How fast it is
 //! The kernel runs at its host's speed, programs are dear to enter and leave: see [`COSTS`]. All of it has one CPU of
 //! the host, also the thread that reads its disk, a file in the host's page cache
-//! ([`crate::device_model::DeviceModel::UBD`]).
+//! ([`crate::hardware::device::DeviceModel::UBD`]).
 //!
 //! Left out: 7.2 without SMP holds no pages on per-CPU lists at all (`count` and `high` were 0 in every guest); that
 //! gap; the initramfs of a guest program (its size, in pages, is returned and kept again).
@@ -31,7 +31,7 @@ use mm::base::layout::{HugeSupport, MemoryLayout, NodeLayout, ZoneKind, ZoneLayo
 use mm::version::presets::Version;
 use units::{Bytes, Nanos, PAGE_SIZE, Pages};
 
-use crate::cost::CostTable;
+use crate::hardware::cost::CostTable;
 use crate::machines::measured::{self, Measured, hash_tables, nearest};
 
 /// The least that `--on uml:VERSION` takes. With 48 MiB a guest boots, too; with 32 MiB two of the four start boosted.

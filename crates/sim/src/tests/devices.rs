@@ -3,8 +3,8 @@
 use kernel::machine::{IoKind, IoRequest};
 use units::{Bytes, CpuId, Nanos};
 
-use crate::device::{Begun, Device, HostLink};
-use crate::device_model::{Burst, DeviceModel, IoScheduler, Order, Speed, TrackBuffer, even};
+use crate::devices::device::{Begun, Device, HostLink};
+use crate::hardware::device::{Burst, DeviceModel, IoScheduler, Order, Speed, TrackBuffer, even};
 
 /// Runs `requests` (submission time, kind, offset, length) through a device and draws when
 /// each is done: one line a request.

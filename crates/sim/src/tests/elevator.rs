@@ -4,9 +4,9 @@ use kernel::machine::{IoKind, IoRequest};
 use units::{Bytes, CpuId, Nanos, Seed};
 
 use super::devices::{scene, toy};
-use crate::device::{Device, HostLink};
-use crate::device_model::{DeviceModel, IoScheduler, Order, Speed, even};
-use crate::elevator::{IoQueue, Pending};
+use crate::devices::device::{Device, HostLink};
+use crate::devices::elevator::{IoQueue, Pending};
+use crate::hardware::device::{DeviceModel, IoScheduler, Order, Speed, even};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -166,14 +166,14 @@ fn every_request_comes_back_once() {
             let (mut begun, mut back, mut bytes, mut now) = (Vec::new(), Vec::new(), 0, 0);
             let mut sent = 0;
             while sent < 200 || !begun.is_empty() {
-                let due = begun.iter().map(|one: &crate::device::Begun| one.done).min();
+                let due = begun.iter().map(|one: &crate::devices::device::Begun| one.done).min();
                 if sent < 200 && (due.is_none_or(|due| due > now) || stream.below(3) == 0) {
                     let kind = [IoKind::Read, IoKind::Write, IoKind::DurableWrite][stream.below(3) as usize];
                     let (offset, len) = (stream.below(40) * 10, Bytes(10 * (1 + stream.below(3))));
                     let request = IoRequest { device: 0, kind, offset, len, segments: 1, tag: sent };
                     begun.extend(device.submit(now, request, CpuId(0), &mut link));
                     (sent, bytes) = (sent + 1, bytes + len.0);
-                    let due = begun.iter().map(|one: &crate::device::Begun| one.done).min();
+                    let due = begun.iter().map(|one: &crate::devices::device::Begun| one.done).min();
                     now = due.unwrap_or(u64::MAX).min(now + stream.below(400));
                 } else {
                     let next = begun.iter().enumerate().min_by_key(|(_, one)| (one.done, one.slot));

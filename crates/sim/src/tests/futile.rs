@@ -1,7 +1,7 @@
 //! Which waits are futile, in scenes of one task that waits and one that writes.
 
 use super::*;
-use crate::attribution::{Ended, LENGTH_CLASSES, Waits};
+use crate::accounts::waits::{Ended, LENGTH_CLASSES, Waits};
 use kernel::IoKind;
 use units::Bytes;
 

@@ -13,6 +13,7 @@ pub(super) const TOWERS: &[Tower] = &[
     Tower { package: "mm", storeys: MM },
     Tower { package: "kernel", storeys: KERNEL },
     Tower { package: "lab", storeys: LAB },
+    Tower { package: "sim", storeys: SIM },
 ];
 
 const MM: &[&str] = &[
@@ -135,3 +136,55 @@ const KERNEL: &[&str] = &[
 ];
 
 const LAB: &[&str] = &["worlds", "plan", "show", "keep", "run", "resolve", "name", "error"];
+
+const SIM: &[&str] = &[
+    // A workload on a machine: to its end, looked at, or checked.
+    "run/whole",
+    "run/verify",
+    "run/stepping",
+    "run/begin",
+    "run/going",
+    "run/result",
+    "run/spec",
+    // What a program sees, and what a monitor reads.
+    "run/system",
+    "run/memories",
+    "run/sample",
+    "run/handing",
+    "machines",
+    "machines/change",
+    "machines/spec",
+    "machines/guest",
+    "machines/uml",
+    "machines/s390",
+    "machines/server",
+    "machines/measured",
+    // What makes a machine go.
+    "engine/simulation",
+    "engine/sim",
+    "engine/tracer",
+    "engine/core",
+    // A machine between two events: what looks at it, and what happens to it.
+    "machine/check",
+    "machine/readings",
+    "machine/wait",
+    "machine/schedule",
+    "machine/inside",
+    "machine/state",
+    "machine/cpu",
+    "machine/task",
+    "machine/share",
+    // What it is made of.
+    "trace/log",
+    "accounts/waits",
+    "accounts/sections",
+    "accounts/pressure",
+    "accounts/average",
+    "devices/device",
+    "devices/elevator",
+    "devices/sweep",
+    "hardware",
+    "hardware/cost",
+    "hardware/device",
+    "event",
+];
