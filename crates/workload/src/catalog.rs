@@ -11,22 +11,22 @@ use std::sync::Arc;
 use thiserror::Error;
 use trace::Trace;
 
-use crate::anon_and_file::{self, AnonAndFile};
-use crate::footprint::{Footprint, MachineSize};
-use crate::hot_and_stream::{self, HotAndStream};
-use crate::huge_faults::{self, HugeFaults};
-use crate::inode_storm::{self, InodeStorm};
-use crate::mapped_and_stream::{self, MappedAndStream};
-use crate::metric::MetricSpec;
-use crate::names::UnknownName;
-use crate::params::{ParamError, ParamSpec, Params};
-use crate::program;
-use crate::sequential_readers::{self, SequentialReaders};
-use crate::simoop::{self, Simoop};
-use crate::small_files::{self, SmallFiles};
+use crate::language::metric::MetricSpec;
+use crate::language::names::UnknownName;
+use crate::language::params::{ParamError, ParamSpec, Params};
+use crate::parts::footprint::{Footprint, MachineSize};
+use crate::parts::need::Need;
+use crate::programs::anon_and_file::{self, AnonAndFile};
+use crate::programs::captured;
+use crate::programs::hot_and_stream::{self, HotAndStream};
+use crate::programs::huge_faults::{self, HugeFaults};
+use crate::programs::inode_storm::{self, InodeStorm};
+use crate::programs::mapped_and_stream::{self, MappedAndStream};
+use crate::programs::sequential_readers::{self, SequentialReaders};
+use crate::programs::simoop::{self, Simoop};
+use crate::programs::small_files::{self, SmallFiles};
 use crate::system::System;
-
-use crate::outcome::{Outcome, WorkloadError};
+use crate::system::outcome::{Outcome, WorkloadError};
 
 /// What there is to know about a workload before it runs.
 #[derive(Debug, Clone, Copy)]
@@ -57,8 +57,21 @@ pub fn catalog() -> &'static [WorkloadSpec] {
 
 /// The same, and behind them the one that needs a file: a captured program.
 pub fn with_program() -> impl Iterator<Item = &'static WorkloadSpec> {
-    CATALOG.iter().chain([program::SPEC])
+    CATALOG.iter().chain([CAPTURED])
 }
+
+/// A captured program is no part of the catalog: nothing can be said of it without a trace.
+const CAPTURED: &WorkloadSpec = &WorkloadSpec {
+    name: captured::NAME,
+    help: captured::HELP,
+    params: captured::PARAMS,
+    phases: captured::PHASES,
+    prepares: &["laid_out"],
+    balance: None,
+    varies: captured::VARIES,
+    metrics: captured::METRICS,
+    build: |params| captured::Program::from_params(params).map(Program::Captured),
+};
 
 const CATALOG: &[WorkloadSpec] = &[
     WorkloadSpec {
@@ -166,31 +179,10 @@ pub(crate) enum Program {
     HugeFaults(HugeFaults),
     InodeStorm(InodeStorm),
     MappedAndStream(MappedAndStream),
-    Captured(program::Program),
+    Captured(captured::Program),
     SequentialReaders(SequentialReaders),
     Simoop(Simoop),
     SmallFiles(SmallFiles),
-}
-
-/// What a kernel may not have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Need {
-    /// Cgroups with a memory controller.
-    Cgroups,
-    /// Huge pages for anonymous memory: without them there is nothing to see.
-    HugePages,
-    /// `madvise(MADV_HUGEPAGE)`, which fails without them.
-    HugePageAdvice,
-    /// The cgroup file `memory.reclaim`.
-    ProactiveReclaim,
-    /// That it takes `swappiness=N`.
-    ReclaimSwappiness,
-    /// That it takes `swappiness=max`.
-    AnonReclaim,
-    /// The file `reclaim` of a node.
-    NodeReclaim,
-    /// The cgroup file `memory.swap.high`.
-    SwapHigh,
 }
 
 impl WorkloadSpec {
@@ -201,7 +193,7 @@ impl WorkloadSpec {
     pub fn find(name: &str) -> Result<&'static Self, UnknownName> {
         CATALOG
             .iter()
-            .chain([program::SPEC])
+            .chain([CAPTURED])
             .find(|spec| spec.name == name)
             .ok_or_else(|| UnknownName::new("workload", name, CATALOG.iter().map(|spec| spec.name)))
     }

@@ -2,58 +2,84 @@
 //! in the simulator and on a real kernel; the traces and scenario files that describe runs.
 //!
 //! Start with [`system`], the only thing that a program sees of a kernel; then [`hot_and_stream`],
-//! a whole program, and [`mod@catalog`], where programs have names, [`params`] and the metrics that
-//! head their reports ([`metric`]); [`footprint`] is what one makes, known before it runs. [`scenario`]
-//! is a run in full, as a file; [`vocabulary`] the names that a scenario may use. [`trace`] reads
-//! recorded requests, [`replay`] makes them against a kernel, [`program`] all that a captured program did, [`zipf`]
-//! makes requests up, [`policy`] answers how plain replacement policies do on them, [`amount`] reads how many and how
-//! much of them.
+//! a whole program, and [`mod@catalog`], where programs have names. From the top, a room uses what stands below it:
+//!
+//! | room | what it holds |
+//! |---|---|
+//! | [`scenario`] | a run in full, as a file |
+//! | [`mod@catalog`] | every program by name, with its parameters and metrics |
+//! | `programs` | the programs; `captured` makes again all that a captured one did |
+//! | [`replay`] | makes recorded requests against a kernel |
+//! | `parts` | what programs share: what one makes ([`Footprint`]), its cgroup ([`Limits`]), turns, chance |
+//! | [`system`] | a program's view of a kernel, what calls fail with, what a run comes to |
+//! | [`policy`] | plain replacement policies, and how they do on requests |
+//! | [`trace`] | reads recorded requests, and makes some up |
+//! | `language` | [`names`], [`params`], [`metric`], [`amount`], the [`vocabulary`] of scenarios |
 //!
 //! Deliberately absent: which backend a program runs on, clocks other than [`System::now`], and
 //! any knowledge of the mechanisms under test.
 
-pub mod amount;
-pub mod anon_and_file;
 pub mod catalog;
-mod chance;
-mod counters;
-mod creators;
-pub mod footprint;
-pub mod hot_and_stream;
-pub mod huge_faults;
-pub mod inode_storm;
-pub mod limits;
-pub mod mapped_and_stream;
-pub mod memory_stat;
-pub mod metric;
-pub mod names;
-pub mod outcome;
-pub mod params;
 pub mod policy;
-mod portable;
-pub mod program;
 pub mod replay;
 pub mod scenario;
-pub mod sequential_readers;
-pub mod simoop;
-pub mod small_files;
 pub mod system;
 pub mod trace;
-mod turns;
-pub mod vocabulary;
-pub mod zipf;
 
-pub use catalog::{InputError, Need, Workload, WorkloadSpec, catalog, with_program};
-pub use footprint::{Footprint, MachineSize};
-pub use limits::Limits;
-pub use metric::{Better, MetricSpec};
-pub use names::UnknownName;
-pub use outcome::{Outcome, WorkloadError};
-pub use params::{ParamError, ParamKind, ParamSpec, ParamValue, Params, Share};
+/// How people and files say what runs: names, parameters, amounts, metrics, kernels.
+mod language {
+    pub mod amount;
+    pub mod metric;
+    pub mod names;
+    pub mod params;
+    pub mod vocabulary;
+}
+
+/// What several programs have in common.
+mod parts {
+    pub mod chance;
+    pub mod counters;
+    pub mod creators;
+    pub mod footprint;
+    pub mod group_figures;
+    pub mod limits;
+    pub mod memory_stat;
+    pub mod need;
+    pub mod turns;
+}
+
+/// The programs, a file each.
+mod programs {
+    pub mod anon_and_file;
+    pub mod captured;
+    pub mod hot_and_stream;
+    pub mod huge_faults;
+    pub mod inode_storm;
+    pub mod mapped_and_stream;
+    pub mod sequential_readers;
+    pub mod simoop;
+    pub mod small_files;
+}
+
+pub use catalog::{InputError, Workload, WorkloadSpec, catalog, with_program};
+pub use language::metric::{Better, MetricSpec};
+pub use language::names::UnknownName;
+pub use language::params::{ParamError, ParamKind, ParamSpec, ParamValue, Params, Share};
+pub use language::vocabulary::{KernelError, KernelSpec, Vocabulary};
+pub use language::{amount, metric, names, params, vocabulary};
+pub use parts::footprint::{Footprint, MachineSize};
+pub use parts::limits::{self, Limits};
+pub use parts::memory_stat;
+pub use parts::need::Need;
+pub use programs::{
+    anon_and_file, captured, hot_and_stream, huge_faults, inode_storm, mapped_and_stream, sequential_readers,
+    simoop, small_files,
+};
 pub use replay::{Replay, ReplayOptions, Timing};
 pub use scenario::{Backend, Scenario, ScenarioError};
+pub use system::outcome::{Outcome, WorkloadError};
 pub use system::{
     Advice, CpuTime, Errno, FileAdvice, FileMapping, Gate, OpenMode, Portable, SharedMemory, System,
     SystemError, TaskSpec,
 };
-pub use vocabulary::{KernelError, KernelSpec, Vocabulary};
+pub use trace::zipf;

@@ -17,12 +17,12 @@
 //!
 //! | file | what it holds |
 //! |---|---|
+//! | `replay/layout.rs` | where requests lie in the file |
 //! | `replay/held.rs` | a trace in memory |
 //! | `replay/sample.rs` | which addresses are in a sample |
-//! | `replay/limited.rs` | what a replay in a cgroup of its own measures of it |
 
 mod held;
-mod limited;
+mod layout;
 mod sample;
 
 use std::collections::BTreeMap;
@@ -34,21 +34,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use sample::Ahead;
-use units::{Bytes, Nanos, PAGE_SIZE};
+use units::{Bytes, Nanos};
 
 pub use held::{Held, Whole};
-pub(crate) use limited::GroupFigures;
+pub use layout::Layout;
+use layout::{Placed, pages_of};
 pub use sample::{ONE_IN_MAX, Sample, UNIT_PAGES};
 
-use crate::amount::Warmup;
-use crate::limits::Limits;
-use crate::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS};
-use crate::names::UnknownName;
-use crate::outcome::{Outcome, WorkloadError};
+use crate::language::amount::Warmup;
+use crate::language::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS};
+use crate::language::names::UnknownName;
+use crate::parts::group_figures::GroupFigures;
+use crate::parts::limits::Limits;
+use crate::system::outcome::{Outcome, WorkloadError};
 use crate::system::{OpenMode, System};
-use crate::trace::{
-    FILE_MAX, Place, Request, RequestKind, TraceError, TraceFormat, TraceProblem, TraceReader,
-};
+use crate::trace::{RequestKind, TraceError, TraceFormat, TraceReader};
 
 /// The metrics that head the report of a replay on a machine.
 pub const METRICS: &[MetricSpec] = &[
@@ -111,66 +111,6 @@ impl FromStr for Timing {
     }
 }
 
-/// Where a trace's requests lie in the file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Layout {
-    /// Size of the file.
-    pub size: Bytes,
-    /// Requests in the trace.
-    pub requests: u64,
-    /// Records that are no reads or writes and were passed over.
-    pub skipped: u64,
-    /// Offset of each object; empty for a block trace.
-    objects: BTreeMap<u64, u64>,
-    is_block: bool,
-}
-
-impl Layout {
-    /// Goes through a trace.
-    ///
-    /// # Errors
-    /// The first record that cannot be read, or that ends beyond what a file can hold.
-    pub fn scan<R: Read>(mut reader: TraceReader<R>) -> Result<Self, TraceError> {
-        let is_block = reader.format().is_block();
-        let (mut requests, mut end) = (0, 0_u64);
-        let mut sizes: Vec<(u64, u32)> = Vec::new();
-        let mut places: BTreeMap<u64, usize> = BTreeMap::new();
-        while let Some(request) = reader.next() {
-            let request = request?;
-            requests += 1;
-            if is_block {
-                let own_end = u128::from(request.offset_bytes) + u128::from(request.size_bytes);
-                if own_end > u128::from(FILE_MAX.get()) {
-                    return Err(TraceError::at(reader.place(), TraceProblem::BeyondFile { end: own_end }));
-                }
-                end = end.max(own_end as u64); // Below the largest file, checked above.
-                continue;
-            }
-            let place = *places.entry(request.object).or_insert_with(|| {
-                sizes.push((request.object, 0));
-                sizes.len() - 1
-            });
-            sizes[place].1 = sizes[place].1.max(request.size_bytes);
-        }
-        let mut objects = BTreeMap::new();
-        for (object, size) in sizes {
-            objects.insert(object, end);
-            end = end.saturating_add(u64::from(size).next_multiple_of(PAGE_SIZE));
-        }
-        if end > FILE_MAX.get() {
-            return Err(TraceError::at(Place::Byte(0), TraceProblem::ObjectsBeyondFile(Bytes(end))));
-        }
-        Ok(Self { size: Bytes(end), requests, skipped: reader.skipped(), objects, is_block })
-    }
-
-    /// Where a request's bytes begin; `None` when the object was not there before.
-    fn offset(&self, request: &Request) -> Option<u64> {
-        let offset = if self.is_block { request.offset_bytes } else { *self.objects.get(&request.object)? };
-        let end = offset.checked_add(u64::from(request.size_bytes))?;
-        (end <= self.size.get().next_multiple_of(PAGE_SIZE)).then_some(offset)
-    }
-}
-
 /// How a trace is replayed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReplayOptions {
@@ -203,17 +143,6 @@ enum Source {
     File(PathBuf),
     /// Memory, shared by all.
     Held(Arc<Held>),
-}
-
-/// A request and where it lies in the replayed file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Placed {
-    time_ns: u64,
-    kind: RequestKind,
-    offset: u64,
-    len: u64,
-    /// Of the first page, in a sample.
-    ahead: Ahead,
 }
 
 const FILE: &str = "device";
@@ -392,11 +321,6 @@ impl Look {
     }
 }
 
-/// Pages that a range touches.
-fn pages_of(offset: u64, len: u64) -> u64 {
-    (offset + len).div_ceil(PAGE_SIZE) - (offset / PAGE_SIZE)
-}
-
 /// The requests of a run, one after the other.
 enum Requests<'a> {
     File { reader: Box<TraceReader<File>>, layout: &'a Layout },
@@ -487,41 +411,5 @@ impl Counts {
         }
         outcome.metric("replay_seconds", length.as_secs_f64());
         outcome
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn scan(text: &'static str) -> Layout {
-        Layout::scan(TraceReader::new(text.as_bytes(), None).unwrap()).unwrap()
-    }
-
-    #[test]
-    fn a_block_trace_is_as_large_as_its_last_byte() {
-        let layout = scan("version,time,op,size,lbn\n1,0,28,4096,8\n1,0,2a,512,1\n");
-        assert_eq!((layout.size, layout.requests), (Bytes(8192), 2));
-    }
-
-    #[test]
-    fn a_block_beyond_what_a_file_can_hold_is_told_by_its_line() {
-        let error = |text: &'static str| {
-            let reader = TraceReader::new(text.as_bytes(), None).unwrap();
-            Layout::scan(reader).unwrap_err().to_string()
-        };
-        assert_eq!(
-            error("1,5,28,512,1\n1,5,28,512,36028797018963967\n"),
-            "line 2: the request ends at byte 18446744073709551616 of its file, which cannot have more than 16383G"
-        );
-        let objects: String = (0..5000).map(|object| format!("0,{object},4294967295\n")).collect();
-        assert!(error(objects.leak()).starts_with("the trace's objects take"));
-    }
-
-    #[test]
-    fn objects_lie_one_behind_the_other_as_they_turn_up() {
-        let layout = scan("time,object,size\n0,77,5000\n1,3,100\n2,77,6000\n");
-        assert_eq!(layout.objects, BTreeMap::from([(77, 0), (3, 8192)]));
-        assert_eq!(layout.size, Bytes(12288));
     }
 }

@@ -1,7 +1,7 @@
 //! A captured program as a workload: whoever runs it reads its trace from its file first, once for all runs of a
 //! plan.
 //!
-//! Left out: what a replay does, which is [`workload::program`]'s. Neighbours: [`crate::resolve::program_request`],
+//! Left out: what a replay does, which is [`workload::captured`]'s. Neighbours: [`crate::resolve::program_request`],
 //! which plans replays; [`crate::plan::replay`], traces of requests
 //! without a program; `recording`, the file.
 
@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use trace::Trace;
 use workload::Workload;
+use workload::captured::NAME;
 use workload::limits::Limits;
-use workload::program::NAME;
 use workload::scenario::Scenario;
 
 use crate::error::LabError;

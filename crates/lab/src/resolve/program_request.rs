@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use workload::program::NAME;
+use workload::captured::NAME;
 use workload::scenario::Scenario;
 
 use crate::error::LabError;

@@ -86,11 +86,16 @@ fn named(path: &str, code: &str) -> BTreeSet<String> {
             spread(&child, &own[at + written.len()..], &mut found);
         }
     }
+    // What it hands on it may use itself, under the name alone.
+    let words: BTreeSet<&str> = own.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
+    found.extend(
+        handed_on(path, code).into_iter().filter(|(name, _)| words.contains(name.as_str())).map(|(_, of)| of),
+    );
     found
 }
 
 fn is_handing_on(item: &str) -> bool {
-    item.trim_start().lines().last().is_some_and(|_| item.trim_start().starts_with("pub use "))
+    item.trim_start().starts_with("pub use ")
 }
 
 /// Modules that stand in files of their own below this one.
@@ -332,7 +337,10 @@ fn listed(uses: Uses) -> Vec<String> {
 #[test]
 fn files_are_found_by_what_code_names() {
     let files = example([
-        ("lru", "pub mod lists;\nmod size;\npub use size::Size;\nuse self::lists::Lru;"),
+        (
+            "lru",
+            "pub mod lists;\nmod size;\npub use size::{Order, Size};\nuse self::lists::Lru;\nfn f() -> Order {}",
+        ),
         ("lru::lists", "use super::size::{self, Size};"),
         ("lru::size", ""),
         ("core", "use crate::lru::{Size, lists::{Lru, LruList}};\nuse crate::Memory;"),
@@ -347,6 +355,7 @@ fn files_are_found_by_what_code_names() {
         "fs::xfs::log uses core",
         "fs::xfs::log uses fs::disk",
         "lru uses lru::lists",
+        "lru uses lru::size",
         "lru::lists uses lru::size",
     ];
     assert_eq!(listed(uses(&files, &BTreeSet::new())), expected);

@@ -8,7 +8,8 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `table.rs` | which policies there are, their parameters, and how they are written |
-//! | `cache.rs` | what a replay does with a policy, and what it counts |
+//! | `feed.rs` | what a replay does with a policy, and what it counts |
+//! | `cache.rs` | a cache of any policy |
 //! | `slots.rs` | objects, lists through them, the hash table that finds them |
 //! | `index.rs` | a table of objects that never leave, for traces in memory |
 //! | `future.rs` | what a trace will ask for: the bound needs it |
@@ -26,6 +27,7 @@ mod belady;
 mod cache;
 mod clock;
 mod clock_pro;
+mod feed;
 mod fifo;
 mod future;
 pub(crate) mod index;
@@ -39,15 +41,16 @@ mod two_q;
 
 use thiserror::Error;
 
-use crate::metric::{Better, MetricSpec};
-use crate::names::UnknownName;
-use crate::params::{ParamError, Share};
+use crate::language::metric::{Better, MetricSpec};
+use crate::language::names::UnknownName;
+use crate::language::params::{ParamError, Share};
 
 pub use arc::Arc;
 pub use belady::Belady;
-pub use cache::{Cache, Counted, Fed, Pace, Wanted};
+pub use cache::Cache;
 pub use clock::Clock;
 pub use clock_pro::ClockPro;
+pub use feed::{Counted, Fed, Pace, Wanted};
 pub use fifo::Fifo;
 pub use future::Future;
 pub use lirs::Lirs;

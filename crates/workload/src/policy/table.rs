@@ -15,8 +15,8 @@ use super::{
     Arc, Belady, Capacity, Clock, ClockPro, Fed, Fifo, Future, Lirs, Lru, Pace, PolicyError, S3Fifo, Sieve,
     TwoQ,
 };
-use crate::names::UnknownName;
-use crate::params::{ParamError, ParamKind, ParamSpec, Params, Share, split_pair};
+use crate::language::names::UnknownName;
+use crate::language::params::{ParamError, ParamKind, ParamSpec, Params, Share, split_pair};
 
 /// All policies.
 pub const POLICIES: &[PolicyInfo] = &[

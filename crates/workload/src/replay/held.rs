@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use units::{Bytes, PAGE_SIZE};
 
+use super::layout::{Placed, pages_of};
 use super::sample::{Ahead, Run, Sample, UNIT_PAGES};
-use super::{Placed, pages_of};
 use crate::policy::index::Index;
 use crate::trace::{FILE_MAX, Place, Request, RequestKind, TraceError, TraceProblem, TraceReader};
 
@@ -374,7 +374,8 @@ mod tests {
         ] {
             let held = read(text, &[None]).pop().unwrap();
             let layout =
-                super::super::Layout::scan(TraceReader::new(text.as_bytes(), None).unwrap()).unwrap();
+                crate::replay::layout::Layout::scan(TraceReader::new(text.as_bytes(), None).unwrap())
+                    .unwrap();
             let requests = TraceReader::new(text.as_bytes(), None).unwrap().map(Result::unwrap);
             let expected: Vec<(u64, u64)> = requests
                 .filter(|request| request.size_bytes > 0)

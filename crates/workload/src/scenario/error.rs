@@ -5,10 +5,10 @@ use std::fmt;
 use thiserror::Error;
 use units::{Bytes, ParseUnitError};
 
-use super::{MEM_MAX, MEM_MIN, SCHEMA};
 use crate::catalog::InputError;
-use crate::names::UnknownName;
-use crate::vocabulary::KernelError;
+use crate::language::names::UnknownName;
+use crate::language::vocabulary::KernelError;
+use crate::scenario::bounds::{INTERVAL_MAX, INTERVAL_MIN, MEM_MAX, MEM_MIN, SCHEMA, interval_text};
 
 /// A place in a text, for people: both count from 1, columns in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,8 +122,8 @@ pub enum ScenarioProblem {
     /// A time between samples that is too short or too long.
     #[error(
         "`{key}`: {interval} is not from {} to {}",
-        super::interval_text(super::INTERVAL_MIN),
-        super::interval_text(super::INTERVAL_MAX)
+        interval_text(INTERVAL_MIN),
+        interval_text(INTERVAL_MAX)
     )]
     IntervalOutOfRange {
         /// The key.

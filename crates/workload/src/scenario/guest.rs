@@ -6,7 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::ScenarioProblem;
+use crate::scenario::error::ScenarioProblem;
 
 /// CPUs that a guest has at most.
 pub const GUEST_CPUS_MAX: u16 = 64;
@@ -17,7 +17,7 @@ pub const XFS_LOG_MIB: std::ops::RangeInclusive<u16> = 4..=2047;
 
 /// The shape of a guest. The default is that of the measured guests of QEMU's; see [`Backend::default_guest`].
 ///
-/// [`Backend::default_guest`]: super::Backend::default_guest
+/// [`Backend::default_guest`]: crate::scenario::backend::Backend::default_guest
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Guest {
     /// CPUs, from 1 to [`GUEST_CPUS_MAX`].

@@ -9,14 +9,20 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use units::Seed;
 
-use super::error::{Position, ScenarioError, ScenarioProblem};
-use super::real::{check_kernel, check_lru_gen, check_machine, check_mem, is_guest_machine, lru_gen_of};
-use super::swap::{Swap, check_swap};
-use super::{Backend, Guest, SCHEMA, SEED_DEFAULT, Scenario, parse_interval, parse_mem, parse_sysctl_value};
 use crate::catalog::{InputError, Workload, WorkloadSpec};
-use crate::names::UnknownName;
-use crate::params::ParamError;
-use crate::vocabulary::{KernelSpec, Vocabulary};
+use crate::language::names::UnknownName;
+use crate::language::params::ParamError;
+use crate::language::vocabulary::{KernelSpec, Vocabulary};
+use crate::scenario::backend::Backend;
+use crate::scenario::bounds::{SCHEMA, SEED_DEFAULT};
+use crate::scenario::error::{Position, ScenarioError, ScenarioProblem};
+use crate::scenario::guest::Guest;
+use crate::scenario::real::{
+    check_kernel, check_lru_gen, check_machine, check_mem, is_guest_machine, lru_gen_of,
+};
+use crate::scenario::resolved::Scenario;
+use crate::scenario::swap::{Swap, check_swap};
+use crate::scenario::values::{parse_interval, parse_mem, parse_sysctl_value};
 
 const KEYS: [&str; 12] = [
     "schema", "workload", "kernel", "machine", "mem", "swap", "seed", "interval", "backend", "params",
@@ -42,9 +48,32 @@ impl Written {
     }
 }
 
+impl Scenario {
+    /// Reads a scenario file.
+    ///
+    /// # Errors
+    /// The first mistake, with its line and column where it has one.
+    pub fn read(text: &str, vocabulary: &Vocabulary<'_>) -> Result<Self, ScenarioError> {
+        read(text, vocabulary, None).map(|written| written.scenario)
+    }
+
+    /// Reads a scenario file that may run elsewhere than it says, and keeps where it says what, for
+    /// checks that come later.
+    ///
+    /// # Errors
+    /// As [`Scenario::read`].
+    pub fn read_to_run_on(
+        text: &str,
+        vocabulary: &Vocabulary<'_>,
+        moved_to: Option<&Backend>,
+    ) -> Result<Written, ScenarioError> {
+        read(text, vocabulary, moved_to)
+    }
+}
+
 /// Reads a file. With `moved_to` it runs there, whatever its own `backend`: what it says of a kernel
 /// and a machine is then left out where it means nothing, and a mistake otherwise.
-pub(super) fn read(
+fn read(
     text: &str,
     vocabulary: &Vocabulary<'_>,
     moved_to: Option<&Backend>,

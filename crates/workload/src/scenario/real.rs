@@ -4,16 +4,12 @@
 //! `what` is how the caller calls what was said: the option `--kernel`, the key `kernel`. Left out:
 //! which releases there are, which the backend finds out.
 
-use super::{Backend, LruGen, ScenarioProblem};
-use crate::vocabulary::KernelSpec;
+use crate::language::vocabulary::KernelSpec;
+use crate::scenario::backend::Backend;
+use crate::scenario::error::ScenarioProblem;
+use crate::scenario::guest::LruGen;
 
-/// The name of the machine that a guest of QEMU's is: its model for simulations, and the only machine that
-/// `vm:VERSION` can be.
-pub const GUEST_MACHINE: &str = "guest-tcg";
-/// The same of User-Mode Linux, `uml:VERSION`.
-pub const UML_MACHINE: &str = "guest-uml";
-
-/// The one thing of it that can be changed behind its name, for a guest, too.
+/// The one thing of a machine that can be changed behind its name, for a guest, too.
 const READAHEAD: &str = "+readahead=";
 
 /// Whether a guest of `backend` can be this machine: its own, or its own `+readahead=SIZE` with the readahead of its
@@ -125,6 +121,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::scenario::backend::GUEST_MACHINE;
 
     fn kernel(base: &str, feature: Option<&str>) -> KernelSpec {
         let features = feature.map(|name| (name.to_owned(), true));

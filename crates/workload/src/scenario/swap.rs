@@ -13,7 +13,8 @@ use std::str::FromStr;
 
 use units::{Bytes, PAGE_SIZE, parse_size};
 
-use super::{Backend, ScenarioProblem};
+use crate::scenario::backend::Backend;
+use crate::scenario::error::ScenarioProblem;
 
 /// The smallest area: below, the header and the slots that CPUs keep would be most of it.
 pub const SWAP_MIN: Bytes = Bytes(1 << 20);

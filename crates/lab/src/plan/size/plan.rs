@@ -350,7 +350,7 @@ impl SizePlan {
             params,
             sysctls: self.request.sysctls.clone(),
             interval: self.request.interval.clone(),
-            ..Request::new(Subject::Workload(workload::program::NAME.to_owned()))
+            ..Request::new(Subject::Workload(workload::captured::NAME.to_owned()))
         };
         request.resolve()
     }
@@ -364,7 +364,7 @@ impl SizePlan {
             params: vec![format!("trace={}", self.trace.display()), format!("pace={pace}")],
             seed: self.request.seed,
             interval: self.request.interval.clone(),
-            ..Request::new(Subject::Workload(workload::program::NAME.to_owned()))
+            ..Request::new(Subject::Workload(workload::captured::NAME.to_owned()))
         };
         request.resolve()
     }

@@ -14,6 +14,7 @@ pub(super) const TOWERS: &[Tower] = &[
     Tower { package: "kernel", storeys: KERNEL },
     Tower { package: "lab", storeys: LAB },
     Tower { package: "sim", storeys: SIM },
+    Tower { package: "workload", storeys: WORKLOAD },
 ];
 
 const MM: &[&str] = &[
@@ -188,3 +189,6 @@ const SIM: &[&str] = &[
     "hardware/device",
     "event",
 ];
+
+const WORKLOAD: &[&str] =
+    &["scenario", "catalog", "programs", "replay", "parts", "system", "policy", "trace", "language"];
