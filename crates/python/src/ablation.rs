@@ -12,8 +12,9 @@ use pyo3::prelude::*;
 
 use crate::asked::Asked;
 use crate::errors::{OrRaised, raised, usage};
-use crate::recording::{Recording, WIDTH, no_format, parsed};
+use crate::recording::Recording;
 use crate::run::{stopped, warned};
+use crate::shown::{WIDTH, no_format, parsed};
 use crate::table::Table;
 use crate::work::{Watch, Worked, watched};
 

@@ -19,7 +19,8 @@ use report::{SweepRow, SweepRows};
 
 use crate::asked::{Asked, Reading};
 use crate::errors::{OrRaised, usage};
-use crate::recording::{Recording, no_format};
+use crate::recording::Recording;
+use crate::shown::no_format;
 use crate::table::Table;
 
 /// To end runs soon that go on in other threads.

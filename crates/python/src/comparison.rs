@@ -11,8 +11,9 @@ use report::{Grid, Group};
 
 use crate::asked::Asked;
 use crate::errors::{OrRaised, raised};
-use crate::recording::{Recording, WIDTH, no_format, parsed};
+use crate::recording::Recording;
 use crate::run::{stopped, warned};
+use crate::shown::{WIDTH, framed, no_format, page, parsed};
 use crate::table::Table;
 use crate::work::{Watch, Worked, watched};
 
@@ -243,15 +244,4 @@ pub(crate) fn compare_folders(py: Python<'_>, folders: Vec<PathBuf>) -> PyResult
         py.detach(|| lab::folders::load(&folders)).or_raised(py)?;
     unfinished.extend(warnings);
     Ok(Comparison { of: Of::Columns(columns.into_iter().map(Column::from).collect()), warnings: unfinished })
-}
-
-/// The page of `groups`.
-pub(crate) fn page<'a>(groups: &'a [Group<'a>], warnings: Vec<String>) -> report::html::Page<'a> {
-    lab::page::page(groups, None, Vec::new(), warnings, String::new())
-}
-
-/// A page for a notebook: in a frame of its own, so that neither changes how the other looks.
-pub(crate) fn framed(page: &str) -> String {
-    let quoted = page.replace('&', "&amp;").replace('"', "&quot;");
-    format!("<iframe srcdoc=\"{quoted}\" style=\"width: 100%; height: 40em; border: 0\"></iframe>")
 }

@@ -30,6 +30,7 @@ mod names;
 mod recording;
 mod replay;
 mod run;
+mod shown;
 mod simulation;
 mod table;
 mod work;

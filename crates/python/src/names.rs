@@ -5,7 +5,7 @@ use lab::zones::ZonesRequest;
 use pyo3::prelude::*;
 
 use crate::errors::{OrRaised, usage};
-use crate::recording::parsed;
+use crate::shown::parsed;
 
 /// The rows of a list, each a dictionary.
 #[pyfunction]

@@ -10,11 +10,11 @@ use std::sync::{Arc, OnceLock};
 use lab::LabError;
 use lab::replay::Outcomes;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::PyDict;
 use report::Group;
 
-use crate::comparison::{framed, page};
-use crate::errors::{OrRaised, usage};
+use crate::errors::OrRaised;
+use crate::shown::{WIDTH, framed, no_format, page, parsed};
 use crate::table::Table;
 
 /// What one run leaves: metrics, counters, samples, waits.
@@ -54,9 +54,6 @@ impl From<Arc<recording::Recording>> for Held {
         Self::Own(recording)
     }
 }
-
-/// Width of tables in columns where nobody says: that of the command line's files.
-pub(crate) const WIDTH: usize = 80;
 
 impl Recording {
     pub(crate) fn new(inner: impl Into<Held>, path: Option<PathBuf>) -> Self {
@@ -274,14 +271,4 @@ pub(crate) fn load(py: Python<'_>, path: PathBuf) -> PyResult<Vec<Recording>> {
     let read = py.detach(|| lab::folders::load(&folders)).or_raised(py)?;
     let runs = read.columns.into_iter().flat_map(|column| column.recordings.into_iter().zip(column.folders));
     Ok(runs.map(|(run, folder)| Recording::new(Arc::new(run), Some(folder))).collect())
-}
-
-/// A text of JSON as objects of Python.
-pub(crate) fn parsed<'py>(py: Python<'py>, json: &str) -> PyResult<Bound<'py, PyAny>> {
-    py.import("json")?.call_method1("loads", (PyString::new(py, json),))
-}
-
-/// That there is no such format.
-pub(crate) fn no_format(py: Python<'_>, given: &str) -> PyErr {
-    usage(py, &format!("unknown format `{given}`: there are `text`, `json`, `csv` and `md`"))
 }

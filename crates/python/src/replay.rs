@@ -11,8 +11,9 @@ use pyo3::prelude::*;
 
 use crate::asked::{Asked, Reading};
 use crate::errors::{OrRaised, raised};
-use crate::recording::{Recording, WIDTH, no_format, parsed};
+use crate::recording::Recording;
 use crate::run::{stopped, warned};
+use crate::shown::{WIDTH, no_format, parsed};
 use crate::table::{Kind, Table};
 use crate::work::{Watch, Worked, watched};
 

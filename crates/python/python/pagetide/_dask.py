@@ -6,7 +6,7 @@ a worker held when it died is run again by another, as Dask does it. A task that
 had it died, is taken apart: its runs become tasks of their own, and those that end their workers again are tried once
 more, each alone, so that a neighbour is not blamed. What is left is named in the error; all else is in the dataset.
 
-Left out: how a cluster is started. Neighbours: `_sweep.py`.
+Left out: how a cluster is started. Neighbours: `_plan.py`, `_sweep.py`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 from . import _native
 from ._errors import Error, InputError, InternalError, UsageError
+from ._plan import Axis, Chunk, Keep, PlacedRun, Plan, Told, names
 
 if TYPE_CHECKING:
     from distributed import Client
-
-    from ._sweep import Axis, Chunk, Keep, PlacedRun, Plan, Told
 
 Future = Any
 """Of distributed, which says little of its types."""
@@ -200,8 +199,6 @@ def _taken_apart(tasks: _Tasks, plan: Plan, chunk: Chunk, keep: Keep) -> list[Pl
 
 
 def _ends_workers(guilty: Sequence[PlacedRun]) -> InputError:
-    from ._sweep import names
-
     message = f"each worker that had it died: {names(guilty)}"
     hint = (
         "what has finished is kept. A worker that the system kills has too little memory for the run: "

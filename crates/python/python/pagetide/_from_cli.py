@@ -13,8 +13,9 @@ from typing import Any, TextIO, cast
 
 from . import _dask, _native
 from ._errors import Error, Interrupted
+from ._plan import Plan
 from ._progress import Progress
-from ._sweep import Plan, Sweep, execute
+from ._sweep import Sweep, execute
 
 
 def main(source: TextIO) -> int:

@@ -2,7 +2,7 @@
 
 The plan is the lab's, the same as of `pagetide sweep`. Its runs are cut into chunks by the plan alone; each chunk
 becomes one Parquet file, whose bytes follow from its runs. So who runs a chunk, and when, changes nothing: threads of
-this process, or the workers of a Dask cluster (`_dask.py`).
+this process, or the workers of a Dask cluster (`_dask.py`). Plans and chunks are in `_plan.py`.
 
 A dataset is a folder, here or anywhere that fsspec reaches:
 
@@ -14,19 +14,18 @@ A file of `runs` is whole or not there. A sweep that was stopped, or killed, goe
 
 from __future__ import annotations
 
-import json
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import _native
 from ._dataset import Dataset
 from ._errors import Interrupted, UsageError
 from ._native import Stop, Table
-from ._progress import ProgressLike, Watcher, watcher
+from ._plan import Chunk, Keep, Plan, Told
+from ._progress import ProgressLike, watcher
 from ._scenario import ScenarioLike, Size, Value, asked, text_of
 
 if TYPE_CHECKING:
@@ -35,73 +34,7 @@ if TYPE_CHECKING:
 Values = Value | Iterable[Value]
 """A value, or several: a list, a range, or a text as the command line takes it, such as "64M..1G"."""
 
-CHUNKS_WISHED = 64
-RUNS_OF_CHUNK_MAX = 32
 LOOK_SECONDS = 0.1
-
-Axis = tuple[str, list[str]]
-PlacedRun = tuple[int, str, list[str], str]
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """A part of a plan: its number, and its runs, each with its place, label, values and scenario."""
-
-    number: int
-    runs: list[PlacedRun]
-
-    @property
-    def name(self) -> str:
-        return f"chunk-{self.number:05}"
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What a sweep runs: the lab's plan, cut into chunks."""
-
-    text: str
-    about: dict[str, Any]
-    chunk_runs: int
-
-    @classmethod
-    def of_text(cls, text: str, chunk_runs: int | None = None) -> Plan:
-        """A plan of the lab as JSON."""
-        about = json.loads(text)
-        wished = -(-len(about["runs"]) // CHUNKS_WISHED)
-        chosen = chunk_runs if chunk_runs is not None else min(wished, RUNS_OF_CHUNK_MAX)
-        if chosen < 1:
-            raise UsageError("a chunk has at least one run")
-        return cls(text, about, chosen)
-
-    @property
-    def axes(self) -> list[Axis]:
-        return [(axis["name"], axis["values"]) for axis in self.about["axes"]]
-
-    @property
-    def version(self) -> str:
-        return str(self.about["version"])
-
-    @property
-    def hash(self) -> str:
-        return str(self.about["hash"])
-
-    def __len__(self) -> int:
-        return len(self.about["runs"])
-
-    @property
-    def chunks(self) -> Iterator[Chunk]:
-        """The parts, by the plan alone."""
-        runs = self.about["runs"]
-        for number, begin in enumerate(range(0, len(runs), self.chunk_runs)):
-            part = runs[begin : begin + self.chunk_runs]
-            placed = [(begin + at, run["label"], run["values"], run["scenario"]) for at, run in enumerate(part)]
-            yield Chunk(number, placed)
-
-    @property
-    def described(self) -> dict[str, Any]:
-        """What a dataset keeps of it: all but the runs, which the hash stands for."""
-        kept = {key: value for key, value in self.about.items() if key not in ("runs", "warnings")}
-        return {"schema": 1, **kept, "runs": len(self), "chunk_runs": self.chunk_runs}
 
 
 class Sweep:
@@ -310,30 +243,6 @@ def execute(
     return swept
 
 
-class Told:
-    """How far a sweep is, for whoever watches."""
-
-    def __init__(self, total: int, missing: int, watch: Watcher | None) -> None:
-        self.total = total
-        self.done = total - missing
-        self.text = ""
-        self.watch = watch
-
-    def finished(self, runs: int) -> None:
-        self.done += runs
-
-    def look(self, *notes: str) -> None:
-        if self.watch is not None:
-            self.watch(self.done, self.total, self.text, 0.0, notes, False)
-
-    def over(self) -> None:
-        if self.watch is not None:
-            self.watch(self.done, self.total, self.text, 0.0, (), True)
-
-
-Keep = Callable[[Chunk, bytes], None]
-
-
 def run_here(plan: Plan, missing: Sequence[Chunk], jobs: int, keep: Keep, told: Told) -> None:
     """Runs chunks on threads of this process."""
     if jobs < 0:
@@ -355,8 +264,3 @@ def run_here(plan: Plan, missing: Sequence[Chunk], jobs: int, keep: Keep, told: 
             stop.set()
             pool.shutdown(cancel_futures=True)
             raise
-
-
-def names(runs: Iterable[PlacedRun]) -> str:
-    """Runs in words, for messages."""
-    return "; ".join(f"run {place + 1} ({label})" for place, label, _, _ in runs)

@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING, Any
 from . import _native
 from ._errors import Error, InputError, Interrupted, UsageError
 from ._native import Comparison, Stop, Table
+from ._plan import Axis, PlacedRun
 from ._progress import ProgressLike, watcher
 from ._scenario import ScenarioLike, Value
-from ._sweep import Axis, PlacedRun, planned
+from ._sweep import planned
 
 if TYPE_CHECKING:
     import optuna

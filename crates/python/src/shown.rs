@@ -1,0 +1,31 @@
+//! How what is known of runs is shown in Python: pages, texts and objects, the same for one run and for several.
+
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use report::Group;
+
+use crate::errors::usage;
+
+/// Width of tables in columns where nobody says: that of the command line's files.
+pub(crate) const WIDTH: usize = 80;
+
+/// The page of `groups`.
+pub(crate) fn page<'a>(groups: &'a [Group<'a>], warnings: Vec<String>) -> report::html::Page<'a> {
+    lab::page::page(groups, None, Vec::new(), warnings, String::new())
+}
+
+/// A page for a notebook: in a frame of its own, so that neither changes how the other looks.
+pub(crate) fn framed(page: &str) -> String {
+    let quoted = page.replace('&', "&amp;").replace('"', "&quot;");
+    format!("<iframe srcdoc=\"{quoted}\" style=\"width: 100%; height: 40em; border: 0\"></iframe>")
+}
+
+/// A text of JSON as objects of Python.
+pub(crate) fn parsed<'py>(py: Python<'py>, json: &str) -> PyResult<Bound<'py, PyAny>> {
+    py.import("json")?.call_method1("loads", (PyString::new(py, json),))
+}
+
+/// That there is no such format.
+pub(crate) fn no_format(py: Python<'_>, given: &str) -> PyErr {
+    usage(py, &format!("unknown format `{given}`: there are `text`, `json`, `csv` and `md`"))
+}
