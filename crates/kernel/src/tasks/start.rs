@@ -1,9 +1,7 @@
 //! Starting and ending processes.
 //!
 //! A process costs memory by itself: stack, heap and libraries' private pages, page tables and a
-//! kernel stack. The sizes are those of a small static helper started by a shell in the measured
-//! guests (`anon` 45 pages, `pagetables` 7, other kernel memory 12 in its cgroup one second into a
-//! run). They are charged while it lives.
+//! kernel stack. The sizes are those of a small static helper in the measured guests. They are charged while it lives.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

@@ -244,8 +244,7 @@ impl<T: Trace> PageAllocator<T> {
     }
 
     /// Sizes of the per-CPU lists of a zone by its present marks and what it manages at the time: at boot, less than in
-    /// the end. A real guest of 7.2 with 45,127 pages, 44,941 of them at boot, has batches of 7, which 45,056 would
-    /// double.
+    /// the end (measured: batches of a guest of 7.2).
     fn pcp_sizes(&self, zone: usize, managed: impl Fn(&Zone) -> Pages) -> PcpSizes {
         let zone = &self.zones[zone];
         let local = self.cpu_node.iter().filter(|&&node| node == zone.node).count();

@@ -24,8 +24,7 @@ impl Memcgs {
     }
 
     /// Takes `bytes` for a cgroup that is to be made below `payer` from what the CPU holds for objects. Whole pages
-    /// that it then holds go to its stock of pages: in guests of 6.12 with three groups P came to 64 pages, a whole
-    /// batch, of which 9 were charged for objects and 7 stayed so.
+    /// that it then holds go to its stock of pages (measured: guests of 6.12).
     ///
     /// # Errors
     /// How many pages must be charged for objects first.

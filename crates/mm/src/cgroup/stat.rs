@@ -316,9 +316,7 @@ mod tests {
     }
 
     /// A page that comes back from zram and one that goes there are 7 and 10 updates on 6.1, 4 of which nobody reports:
-    /// charged, uncharged, a slot taken, a slot given back. Without them a run that frees 41 pages in four passes was
-    /// never flushed for in between: in a sweep over 24,576 pages it went by old sizes up to its end, and 585 reclaims
-    /// were made instead of 579 to 583 (`par_loop_sw60_k61` and a guest whose runs were traced).
+    /// charged, uncharged, a slot taken, a slot given back (measured: traced runs of a guest).
     #[test]
     fn charges_and_slots_that_nobody_reports_bring_the_flush_nearer() {
         let mut tree = tree("linux-6.1");

@@ -118,9 +118,8 @@ impl Lru {
     }
 
     /// A scan of an inactive list put so many of its pages on the active one: they left their list as evicted ones
-    /// do, and shadows age with it, as by other activations (MECHANISMS 7.2). SWAP 2.5 does not say so; that it is so
-    /// on 6.1 shows in `par_loop_sw200_k61`, where one refault in five comes too late to be activated. That anonymous
-    /// pages age files at all began with 5.8.
+    /// do, and shadows age with it, as by other activations (MECHANISMS 7.2). SWAP 2.5 does not say so; measured:
+    /// refaults of a guest of 6.1 that come too late. That anonymous pages age files at all began with 5.8.
     pub(crate) fn age_on_scan<T: Trace>(
         &mut self,
         core: &Core<T>,

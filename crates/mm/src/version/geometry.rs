@@ -70,22 +70,18 @@ pub enum CpuPartialUnit {
 pub type FileCaches = [Geometry; Cache::COUNT - 1];
 
 /// The vector of an inode without extents: some 360 bytes of regions and headers, from `kmalloc-512`; with
-/// extents the data fork of 336 bytes counts in full, `kmalloc-1024`. The guest of 6.1 with a log of 64 MiB says the
-/// same: of its first files, created and not written, each had 1302 bytes of unreclaimable slab, and
-/// some 1080 more once it was written in the same checkpoint (`b_xfs_log64_m256_k61_r1`, 1 to 10 s).
+/// extents the data fork of 336 bytes counts in full, `kmalloc-1024`.
 const LOG_VECTOR: Geometry = kmalloc(512, 1);
 const LOG_VECTOR_EXTENTS: Geometry = kmalloc(1024, 2);
 
-/// Those 1302 bytes without the vector.
+/// Unreclaimable slab of a file that is created and not written, without the vector: measured, a guest of 6.1.
 const XFS_EXTRA: Geometry = kmalloc(790, 1);
 
 /// 102 to a page, as was measured: [`crate::fs::ext4::extents`].
 const EXTENT_STATUS: Geometry = geometry(40, true, false);
 
-/// Bytes of unreclaimable slab that an inode of ext4 has beside its own cache: what `nr_slab_unreclaimable` of guests
-/// that created files grew by for each inode, up to 60,000 of them: 68 to 76 (three runs of 5.10), 115 to 117 (four
-/// of 6.1), 169 to 172 (four of 6.12), 162 to 166 (two of 7.2). 64 are its `jbd2_inode`; the rest is mostly what
-/// security modules hang on it (`lsm_inode_cache`: 32 on 6.1, 89 later).
+/// Bytes of unreclaimable slab that an inode of ext4 has beside its own cache: measured, guests that create files. 64
+/// are its `jbd2_inode`; the rest is mostly what security modules hang on it (`lsm_inode_cache`).
 const EXT4_EXTRA_510: u16 = 70;
 const EXT4_EXTRA_61: u16 = 117;
 const EXT4_EXTRA_612: u16 = 170;
@@ -113,10 +109,8 @@ pub const FILE_CACHES_57: FileCaches = {
     caches
 };
 
-/// Linux 5.10 (MECHANISMS-510-72 7.1). `xfs_ili` is reclaimable: in six measured guests of 5.10,
-/// `nr_slab_reclaimable` less the other caches that `/proc/slabinfo` names grew by 1.1 pages for each of its
-/// pages, from 2048 with 152 to 3456 with 1402. What an inode of XFS has beside its own caches: as
-/// in 6.x.
+/// Linux 5.10 (MECHANISMS-510-72 7.1). `xfs_ili` is reclaimable: measured, six guests of 5.10. What an inode of XFS has
+/// beside its own caches: as in 6.x.
 pub const FILE_CACHES_510: FileCaches = {
     let mut caches = FILE_CACHES_61;
     caches[Cache::Ext4Inode as usize - 1].object_size = 1184;

@@ -41,22 +41,16 @@ const DEFAULTS: [DefaultCost; CostOp::COUNT] = [
     row(CostOp::ClearPage, "clear_page", 165),
     // [I] beside its request; both together take 2560 for a window of 32 pages.
     row(CostOp::ReadaheadPage, "readahead_page", 5),
-    // [I] what 2560 for that window leaves to the request. [M] about 3100 on a guest of 6.12 with 1 GiB
-    // and two emulated CPUs: four tasks that made 121,083 reads of one page took the CPUs some
-    // 35 s of host CPU time (sampled over 36 of 41 s), 265 us each without hits and opens,
-    // 6.2 us by the factor of the emulated CPU; less 1.5 context switches and what other rows charge.
-    // One run on a busy host, so the difference from 2400 is not held to mean anything.
+    // [I] what 2560 for that window leaves to the request. [M] about 3100 in one run of a guest of 6.12.
     row(CostOp::IoRequest, "io_request", 2_400),
     // [I] isolate, look, put back.
     row(CostOp::ScanPage, "scan_page", 80),
     // [S2] scan and free of a clean unmapped page: 300, less the scan.
     row(CostOp::ReclaimPage, "reclaim_page", 220),
-    // [M] one reader under a limit on 7.2, whose reclaim frees one folio each time: by pressure stall information its
-    // CPU was in reclaim for 230 us where that is one of 512 pages (`a_par256_hot25_radef_k72`), some 15 of them the
-    // walk and the first page; by the factor of reclaim on that CPU (`machines/guest.rs`).
+    // [M] pressure of one reader under a limit on 7.2, whose reclaim frees a folio of 512 pages each time; by the
+    // factor of reclaim on that CPU (`machines/guest.rs`).
     row(CostOp::ReclaimTail, "reclaim_tail", 42),
-    // [M] and for 52 to 59 us where it is one of 32 pages (`a_par256_hot25_k72`, `a_par256_cold25_k72`), so three times
-    // as long a page. [I] that the tree makes the difference: such a folio has a slot for each page.
+    // [M] the same with folios of 32 pages, which have a slot of the tree for each page ([I]).
     row(CostOp::ReclaimLeaf, "reclaim_leaf", 85),
     // [I] as much as a kept page on the inactive list.
     row(CostOp::DeactivatePage, "deactivate_page", 80),

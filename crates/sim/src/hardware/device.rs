@@ -162,11 +162,9 @@ impl DeviceModel {
         ..Self::PLAIN
     };
     /// A SATA SSD of 2014: read of 4 KiB 90 us and 98k per second, write 35 us and 88k per second until 6 GB
-    /// are written, then 300 MB/s and 8k random writes per second; 2 ms for a flush (MECHANISMS 16). How its
-    /// fast cells get empty is assumed: at the speed of the others, after a second of rest, so that the gaps
-    /// of a disk that is kept busy do not count. Each file is a request of its own, which source 0's 5,000 files a
-    /// second ask for (inferred there); with 16 requests gathered, which pages of other files join, the same disk
-    /// takes 30,000, and the source does not say what else held its files up.
+    /// are written, then 300 MB/s and 8k random writes per second; 2 ms for a flush (MECHANISMS 16). Assumed: its
+    /// fast cells get empty at the speed of the others, after a second of rest. Inferred from source 0's rate: each
+    /// file is a request of its own.
     pub const SATA_EVO: Self = Self {
         name: "sata_evo",
         read: even(Nanos(79_800), Nanos(10_200), 540 * MB),
@@ -225,9 +223,8 @@ impl DeviceModel {
         ..Self::PLAIN
     };
     /// A disk of 7200 revolutions per minute: 8 ms for a random request, half of it the revolution;
-    /// a buffer of 32 tracks of 1 MiB, as disks of 2014 had. The bandwidth is calibrated: source 4
-    /// says that a run took 16 minutes, of which creation and the equally long warm-up take all but
-    /// seconds, so 47 GB were created in 7.5 minutes.
+    /// a buffer of 32 tracks of 1 MiB, as disks of 2014 had. The bandwidth is calibrated to source 4's run of
+    /// 16 minutes.
     pub const SATA_HDD: Self = Self {
         name: "sata_hdd",
         read: HDD_PLATTER,
@@ -243,7 +240,7 @@ impl DeviceModel {
         ..Self::PLAIN
     };
     /// A virtual disk whose image lies in the host's page cache: 8 us, 12 GB/s. Inferred from source
-    /// 2, where 18 GiB took 4.27 s of which 4.18 s were CPU time: the disk held nobody up.
+    /// 2, whose disk held nobody up.
     pub const VIRTIO_RAM: Self = Self {
         name: "virtio_ram",
         read: even(micros(7), micros(1), 12_000 * MB),

@@ -13,18 +13,13 @@
 //! (half as many), each rounded up to a power of two; and 64 MiB of bounce buffers in DMA32 once
 //! there is memory above 4 GiB. What is left was [reserved](Boot::reserved) alike in every guest.
 //!
-//! What boot returned later and what it keeps is linear between measured sizes and constant beyond.
-//! The guests that it is from had two sorts of initramfs: 3 MiB up to 512 MiB of memory, at 1 GiB
-//! pagetide's own of that time.
+//! What boot returned later and what it keeps is linear between measured sizes and constant beyond. The guests'
+//! initramfs had 3 MiB, at 1 GiB more.
 //!
 //! # How far the rule is off
-//! Beside the measured guests, which it gives page by page, 42 guests that pagetide made
-//! (`pagetide run hot-and-stream --on vm:VERSION --mem SIZE`, 128M to 6G, 6.1.0-56 and 6.12.117, one
-//! run each): pages managed by all zones, at most 3; at 4 and 6 GiB, between DMA32 and Normal,
-//! 440 and 9,900; huge pages on or off, never. Their initramfs is larger, which the rule leaves out:
-//! `min_free_kbytes` was 1 % less at 512 MiB, 5 % less at 128 MiB; `MemTotal` - `MemFree`, which has
-//! the pages on per-CPU lists too, by 3,500 (128 MiB) to 8,000 pages (4 GiB) more under 6.1, by up to 9,300
-//! more under 6.12.
+//! Of 42 further guests (128M to 6G, 6.1 and 6.12): pages managed, at most 3; between DMA32 and Normal at 4 and 6 GiB,
+//! 440 and 9,900; huge pages on or off, never. With a larger initramfs, which the rule leaves out, `min_free_kbytes` is
+//! 1 % less at 512 MiB, 5 % less at 128 MiB.
 //!
 //! # How fast it is
 //! An emulated CPU takes 57 times as long, 10 times in reclaim, faults and swap, and the first use of a page frame
@@ -46,17 +41,12 @@ pub(super) const LEAST_MEM: Bytes = Bytes(128 << 20);
 /// What the measured guests had set, and what `--on vm:VERSION` sets.
 pub(super) const READAHEAD: Bytes = Bytes(128 << 10);
 
-/// The measured guests ran on an emulated CPU (QEMU's TCG). 1 GiB streamed through page cache and
-/// limit reclaim took them 7.2, 7.3 and 8.9 s (`a_par256_hot25_k61`), and 7.6, 7.7 and 8.6 s (`_k612`); with
-/// this factor on the cost table the simulated stream takes 8.2 s. Calibrated to that time, not derived.
+/// An emulated CPU (QEMU's TCG). Calibrated, not derived: to the time of 1 GiB that is streamed under a limit, 6.1 and
+/// 6.12.
 pub(super) const CPU_PERCENT: u32 = 5_700;
 
-/// The same in reclaim. The guests' pressure stall information tells how long their CPUs ran kswapd or direct
-/// reclaim: `full` memory stall of Linux 6.1 and later, which counts a CPU whose current task reclaims, as an
-/// average of the CPUs. Sixteen readers that keep both busy (`c_thr16_k61`, three runs): 0.93 to 1.04 s for
-/// 480,000 pages freed, so 3.9 to 4.3 us of CPU time a page; on 6.12 4.4 to 4.6 us. One reader under a limit, on
-/// one CPU: 3.2 to 4.0 us (`a_par256_hot25_k61`). The cost table has 395 ns: scan and free, the way over the
-/// per-CPU list to the zone, and passes over cgroups.
+/// The same in reclaim. Measured: `full` memory stall, which counts a CPU that reclaims, is 3.2 to 4.6 us for each page
+/// freed by one reader or sixteen on 6.1 and 6.12; the cost table has 395 ns.
 const RECLAIM_PERCENT: u32 = 1_000;
 
 /// What that is about. A refill of the per-CPU list costs what its drain does.
@@ -71,11 +61,7 @@ const RECLAIM_COSTS: [&str; 8] = [
     "pcp_refill_page",
 ];
 
-/// The same in a fault, and in swap. A sweep over fresh memory took a guest 26 to 36 us a page (`hot_ready` of 22 runs
-/// of `anon-and-file` without reclaim; those on a busy host up to 61), of which its first use is 22 us by the figure
-/// below. With 57 times the cost of a fault the model took 88 us, with 10 times it takes 36. What it is not from
-/// agrees: to bring 23,749 pages back from zram with room for all took 0.86 s, 36 us each (`reclaim_k61`); here
-/// 36 us, before 195.
+/// The same in a fault, and in swap. Measured: a sweep over fresh memory, 26 to 36 us a page in 22 runs.
 const FAULT_COSTS: [&str; 10] = [
     "minor_fault",
     "clear_page",
@@ -89,33 +75,25 @@ const FAULT_COSTS: [&str; 10] = [
     "decompress_page",
 ];
 
-/// What the host takes when a measured guest uses a page for the first time. A file that was read
-/// into fresh memory took 49 us a page on the fastest guests (`a_par256_hot200_low200_k61`: 51200
-/// pages in 2.5 s of its first read), a stream through memory in use 27 us.
+/// What the host takes when a guest uses a page for the first time. Measured: a file that is read into fresh memory,
+/// less one that is read through memory in use (6.1).
 const FIRST_USE: Nanos = Nanos::from_micros(22);
 
-/// To lock a page, beyond its fault, and to let it go again. A guest of 6.1 that pins 350 MiB anew took 58 us a page
-/// the first time, and 35 and 36 us in the next two steps, whose frames had been used (`e_pin10_xfs16_k61`: steps of
-/// 15.3, 13.9 and 13.7 s less 10.1, 10.6 and 10.3 s for the files beside it); 53 and 56 us the first time on 6.12. A
-/// fault alone takes 36 and 14 us by the figures above.
+/// To lock a page, beyond its fault, and to let it go again. Measured: guests of 6.1 and 6.12 that pin 350 MiB anew.
 const LOCK_PAGE: Nanos = Nanos::from_micros(22);
 
-/// To create a file with all that belongs to it. Measured guests create, write and close files of 4 KiB, one
-/// thread, at 1,700 to 1,950 a second in the middle half of 24 runs (`b_*`; 610 to 3,409 in all, as the host's
-/// other work allowed). Calibrated to that rate, not derived: the cost table's figure is of 16 threads that
-/// contend for one log, which these guests have not.
+/// To create a file with all that belongs to it. Calibrated, not derived: to the rate of one thread, the median of 24
+/// runs; the cost table's figure is of 16 threads that contend for one log.
 const FILE_CREATE: Nanos = Nanos::from_micros(480);
 
-/// What a guest's program does beside its calls: pagetide's own, and the helper of the measured guests, do
-/// nothing.
+/// What a guest's program does beside its calls: nothing.
 const OWN_WORK: Nanos = Nanos(0);
 
 /// A kernel of which guests were measured.
 struct MeasuredKernel {
     name: &'static str,
-    /// Frames, beside struct pages, that hash tables are not sized by: 6.1 takes all that is
-    /// present, 6.12 what is free when they are made, without image and initramfs: its tables double
-    /// between 316 and 320 MiB.
+    /// Frames, beside struct pages, that hash tables are not sized by: 6.1 takes all that is present, 6.12 what is
+    /// free when they are made, without image and initramfs.
     not_hashed: u64,
     /// Pages of the DMA zone that it manages.
     dma_managed: u64,
@@ -140,21 +118,10 @@ const fn boot(mib: u64, reserved: u64, returned: u64, kept: u64) -> (u64, Boot) 
     (mib, Boot { reserved, returned, kept })
 }
 
-/// MECHANISMS-6X 1.1 and 1.2; `kept` from `memtotal_kb` - `memfree_start_kb` of the reference
-/// runs. Those of 1 GiB are from `/proc/zoneinfo` of a guest that pagetide made: `returned` is the
-/// middle of the 256 pages that its protection (935 and 930 pages) allows, and what lay on per-CPU
-/// lists is not kept, as it is there to be allocated. Of 5.10: `reserved` is the same in both guests;
-/// `returned` the middle of the 27 pages that both of their `min_free_kbytes` (2761 and 1872) allow; `kept`
-/// the median of 18 and of 7 runs. How 5.10 sizes hash tables was not seen: both guests have the same by
-/// either rule. Of 7.2 likewise, from 19 guests of 512 MiB and 7 of 256 MiB; the 46 pages that their
-/// `min_free_kbytes` (2705 and 1788) allow; tables as 6.12 sizes them.
-///
-/// The per-CPU lists of 6.12 and 7.2 hold thousands of pages when boot is over (MECHANISMS-6X 1.4), which they give
-/// back when memory is short. So there `kept` is `MemTotal` less the most that was ever free or counted as slab,
-/// file pages, anonymous pages, page tables and stacks (of each run's samples the 98th percentile), and what of
-/// these was counted at its start; the median of 1, 11 and 7 runs of 6.12 and of 5 and 4 of 7.2, those without
-/// XFS and without a limit. By `MemFree` it was 7303, 11800, 11800 and 9769, 11286: up to 21 MiB more. Lists of
-/// 5.10 and 6.1 are short; both ways differ by less than 200 pages there, and `MemFree` stands.
+/// Measured (MECHANISMS-6X 1.1, 1.2): `reserved` from `MemTotal`, `returned` from `min_free_kbytes` and the zones'
+/// protection, `kept` from `MemTotal` - `MemFree`, medians of up to 19 guests. On 6.12 and 7.2 per-CPU lists hold
+/// thousands of pages when boot is over (MECHANISMS-6X 1.4), which they give back: there `kept` is `MemTotal` less the
+/// most that was ever free or counted as the workload's. How 5.10 sizes hash tables was not seen; 7.2 as 6.12.
 const MEASURED: [MeasuredKernel; 4] = [
     MeasuredKernel {
         name: "linux-5.10",
@@ -204,9 +171,8 @@ const BELOW_HOLE: u64 = (3 << 30) / units::PAGE_SIZE;
 const SWIOTLB: u64 = (64 << 20) / units::PAGE_SIZE;
 /// Page tables and the like for memory above the hole, as measured at 4 and 6 GiB.
 const RESERVED_ABOVE_HOLE: u64 = 192;
-/// Huge pages are off unless so much is managed when they are set up (`hugepage_init`), which is
-/// before the initramfs is returned (MECHANISMS-6X 1.2): guests of 568 MiB have none, though they
-/// manage 518 MiB in the end.
+/// Huge pages are off unless so much is managed when they are set up (`hugepage_init`), which is before the initramfs
+/// is returned (MECHANISMS-6X 1.2).
 const HUGE_PAGES_FROM: u64 = (512 << 20) / units::PAGE_SIZE;
 
 /// `struct page` for every frame of a section, whether it is there or not.

@@ -48,15 +48,9 @@ const INITRAMFS: u64 = 186;
 /// follows by ptrace: the kernel itself is as fast as its host, but each call and each fault is two switches of the
 /// host's, and each page that is mapped a call of the host's.
 ///
-/// From a program as `init` of 6.12 with 128 MiB on a busy host, each figure the 25th percentile (of file pages the
-/// 10th) of some hundreds to thousands of short runs by the CPU's clock, so that what else the host did is in the upper
-/// half: a call 5.5 us; a fault on fresh memory 20.8 and 21.6 us; reading cached pages, 1 MiB a call, 0.63 us a page;
-/// a fault that maps 16 cached pages around 29.9 us; creating, writing and closing a file of 4 KiB 36.5 us, opening
-/// and closing it 16.0 us, removing it 16.6 us (ext4). Calls that are part of it are taken off.
-///
-/// The thread that serves a disk has the guest's CPU of the host, so requests take its time: reading 25 MiB, 128 KiB a
-/// call, took 14.1 to 15.7 ms from the disk and 4.8 to 5.4 from the cache (6.12, three guests on an idle host), 47 us
-/// more for 32 pages; a read of 4 KiB that is not cached takes 18.5 to 19.1 us. Writes are taken to be as dear.
+/// Measured: a program as `init` of 6.12, by the CPU's clock, lower quartiles of many short runs on ext4. The thread
+/// that serves a disk has the guest's CPU of the host, so requests take its time; writes are taken to be as dear as
+/// reads.
 const COSTS: [(&str, u64); 11] = [
     ("syscall", 5_500),
     ("minor_fault", 20_600),
@@ -83,9 +77,8 @@ struct MeasuredKernel {
     name: &'static str,
     /// Never managed, beside struct pages and hash tables.
     reserved: u64,
-    /// Frames, beside struct pages, that hash tables are not sized by. Up to 6.1 all count; of the others the tables
-    /// double between 21,000 and 21,020 and between 137,500 and 137,525 frames (6.12), and between 22,040 and 22,060
-    /// and 138,550 and 138,575 (7.2).
+    /// Frames, beside struct pages, that hash tables are not sized by: measured by where the tables double. Up to 6.1
+    /// all frames count.
     not_hashed: u64,
     /// What the workload cannot have: managed less free pages and those on the per-CPU list when the first program
     /// runs, at the sizes of [`KEPT_AT`], the least of three to four boots: what boot needed for a moment is in the
