@@ -73,6 +73,30 @@ fn every_file_opens_with_what_it_is() {
     assert_none("files that do not open with `//!`", &silent.map(|text| text.path).collect::<Vec<_>>());
 }
 
+/// Lines of comments that begin an example in Rust.
+fn examples(content: &str) -> impl Iterator<Item = usize> {
+    let comment = |line: &str| {
+        let line = line.trim_start();
+        let text = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"))?;
+        text.trim().strip_prefix("```").map(str::to_owned)
+    };
+    let fences =
+        content.lines().enumerate().filter_map(move |(index, line)| Some((index + 1, comment(line)?)));
+    let is_rust = |language: &str| matches!(language, "" | "rust" | "no_run" | "should_panic" | "ignore");
+    fences.step_by(2).filter(move |(_, language)| is_rust(language)).map(|(line, _)| line)
+}
+
+/// No crate runs them (`doctest = false`): to look for them takes seconds in each.
+#[test]
+fn no_comment_has_an_example_that_is_not_run() {
+    let of =
+        |text: Text| examples(&text.content).map(|line| format!("{}:{line}", text.path)).collect::<Vec<_>>();
+    let found: Vec<String> = texts(&[".rs"]).into_iter().flat_map(of).collect();
+    assert_none("examples in comments: make them tests, or name another language, such as text", &found);
+    let lines = "//! ```text\n//! ```\n/// ```\n/// let a = 1;\n/// ```\n";
+    assert_eq!(examples(lines).collect::<Vec<_>>(), [3]);
+}
+
 /// Whether cargo or `other` has `path` as a module: a root at or above its folder, or a file of its
 /// folder's name, in a line that ends with `mod NAME;`.
 fn has_module(other: &Text, path: &str) -> bool {

@@ -4,20 +4,18 @@
 //! the limit, so it must be reclaimed. How much of the hot set stays is not asked: kernels that
 //! decide by statistics of up to two seconds ago can lose all of it in a run this short.
 
-use std::path::Path;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use super::*;
 
-use pagetide_linux::host::{self, Host, HostOptions};
-use pagetide_linux::{DEFAULT_SHARE, DiskShare, LinuxError, LinuxResult};
-use units::{Bytes, Seed};
-use workload::Workload;
+/// Where the tests are built: on a disk, which a folder for temporary files may not be.
+fn on_disk() -> PathBuf {
+    let program = std::env::current_exe().unwrap();
+    program.parent().unwrap().to_owned()
+}
 
 /// A place on this machine, or `None` with the reason said aloud.
 #[allow(clippy::print_stderr)] // A test that does not run must not look like one that passed.
 fn place(limit: Bytes, workload: Workload) -> Option<Host> {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).to_owned();
-    match host::prepare(HostOptions { limit, dir: Some(dir), ..HostOptions::default() }, workload) {
+    match prepare(HostOptions { limit, dir: Some(on_disk()), ..HostOptions::default() }, workload) {
         Ok(host) => Some(host),
         Err(error @ (LinuxError::NoMemoryController { .. } | LinuxError::MemoryFilesystem { .. })) => {
             eprintln!("SKIPPED: {error}");
@@ -33,7 +31,7 @@ fn hot_and_stream(pairs: &[(&'static str, &'static str)]) -> Workload {
 
 const SMALL: [(&str, &str); 3] = [("hot", "4M"), ("stream", "48M"), ("topology", "parent")];
 
-fn run(host: &Host, stop: bool) -> Result<LinuxResult, LinuxError> {
+fn play(host: &Host, stop: bool) -> Result<LinuxResult, LinuxError> {
     host.run(Seed(1), Vec::new(), Duration::from_millis(20), &AtomicBool::new(stop), &|_| {})
 }
 
@@ -42,7 +40,7 @@ fn a_stream_is_reclaimed_below_its_limit_and_nothing_is_left_behind() {
     let workload = hot_and_stream(&[SMALL[0], SMALL[1], SMALL[2], ("limit", "16M")]);
     let Some(host) = place(Bytes(64 << 20), workload) else { return };
     let root = host.root();
-    let result = run(&host, false).unwrap();
+    let result = play(&host, false).unwrap();
     assert_eq!(result.outcome.metrics["hot_pages_before"], 1024.0);
     let phases: Vec<_> = result.phases.iter().map(|phase| phase.name.as_str()).collect();
     assert_eq!(phases, ["hot_ready", "stream_done", "reread_done"]);
@@ -63,7 +61,7 @@ fn a_stream_is_reclaimed_below_its_limit_and_nothing_is_left_behind() {
 fn a_stopped_run_leaves_no_process_and_no_cgroup() {
     let Some(host) = place(Bytes(64 << 20), hot_and_stream(&SMALL)) else { return };
     let cgroup = host.root().cgroup;
-    let error = run(&host, true).unwrap_err();
+    let error = play(&host, true).unwrap_err();
     assert!(matches!(error, LinuxError::Stopped));
     drop(host);
     assert!(!cgroup.exists());
@@ -74,7 +72,7 @@ fn a_failing_call_of_a_task_comes_back_with_its_name() {
     let Some(host) = place(Bytes(64 << 20), hot_and_stream(&SMALL)) else { return };
     // The file is there already, so it cannot be laid out.
     std::fs::write(host.root().files.join("hot"), "").unwrap();
-    let error = run(&host, false).unwrap_err();
+    let error = play(&host, false).unwrap_err();
     assert_eq!(error.to_string(), "lay_out_file `hot`: file exists");
 }
 
@@ -83,7 +81,7 @@ fn a_failing_call_of_a_task_comes_back_with_its_name() {
 fn the_machine_that_huge_faults_sees_is_its_limit_and_not_the_host() {
     let workload = Workload::new("huge-faults", [("file_size", "1M")]).unwrap();
     let Some(host) = place(Bytes(64 << 20), workload) else { return };
-    let result = run(&host, false).unwrap();
+    let result = play(&host, false).unwrap();
     let files = std::fs::read_dir(host.root().files.join("d0")).unwrap().count();
     assert_eq!(files, 24, "a fourth of 1.5 times 64 MiB");
     assert!(result.memcg[""]["current"] <= 64 << 20);
@@ -91,7 +89,7 @@ fn the_machine_that_huge_faults_sees_is_its_limit_and_not_the_host() {
 
 #[test]
 fn a_run_that_does_not_fit_is_refused_before_it_has_written_anything() {
-    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let dir = tempfile::tempdir_in(on_disk()).unwrap();
     let options = |limit: u64, share| HostOptions {
         limit: Bytes(limit),
         dir: Some(dir.path().to_owned()),
@@ -105,7 +103,7 @@ fn a_run_that_does_not_fit_is_refused_before_it_has_written_anything() {
         (options(u64::MAX, DEFAULT_SHARE), small()),
         (options(64 << 20, DEFAULT_SHARE), hot_and_stream(&[("stream", "1T")])),
     ] {
-        let error = host::prepare(options, workload).unwrap_err();
+        let error = prepare(options, workload).unwrap_err();
         assert!(matches!(error, LinuxError::Bounds(_) | LinuxError::MemoryFilesystem { .. }), "{error}");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
     }
