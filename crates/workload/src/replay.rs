@@ -42,7 +42,7 @@ use layout::{Placed, pages_of};
 pub use sample::{ONE_IN_MAX, Sample, UNIT_PAGES};
 
 use crate::language::amount::Warmup;
-use crate::language::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS};
+use crate::language::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS, metric};
 use crate::language::names::UnknownName;
 use crate::parts::group_figures::GroupFigures;
 use crate::parts::limits::Limits;
@@ -52,30 +52,10 @@ use crate::trace::{RequestKind, TraceError, TraceFormat, TraceReader};
 
 /// The metrics that head the report of a replay on a machine.
 pub const METRICS: &[MetricSpec] = &[
-    MetricSpec {
-        name: "page_miss_ratio",
-        unit: "ratio",
-        better: Better::Less,
-        of: None,
-        resolution: 0.0,
-        help: "pages not in memory when asked",
-    },
-    MetricSpec {
-        name: "page_misses",
-        unit: "pages",
-        better: Better::Less,
-        of: Some("pages_accessed"),
-        resolution: 0.0,
-        help: "pages not in memory when asked",
-    },
-    MetricSpec {
-        name: "replay_seconds",
-        unit: "s",
-        better: Better::Less,
-        of: None,
-        resolution: TIME_RESOLUTION_SECONDS,
-        help: "until the last request is done",
-    },
+    metric("page_miss_ratio", "ratio", Better::Less, "pages not in memory when asked"),
+    metric("page_misses", "pages", Better::Less, "pages not in memory when asked").of("pages_accessed"),
+    metric("replay_seconds", "s", Better::Less, "until the last request is done")
+        .resolved_to(TIME_RESOLUTION_SECONDS),
 ];
 
 /// When requests are made.

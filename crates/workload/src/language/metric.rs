@@ -32,6 +32,18 @@ pub(crate) const fn metric(
     MetricSpec { name, unit, better, of: None, resolution: 0.0, help }
 }
 
+impl MetricSpec {
+    /// The same as a part of the metric `whole`.
+    pub(crate) const fn of(self, whole: &'static str) -> Self {
+        Self { of: Some(whole), ..self }
+    }
+
+    /// The same where the model can tell no smaller difference.
+    pub(crate) const fn resolved_to(self, resolution: f64) -> Self {
+        Self { resolution, ..self }
+    }
+}
+
 /// Which way of a metric is the good one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Better {

@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use thiserror::Error;
 use units::{Bytes, ParseUnitError, parse_size};
@@ -25,6 +26,34 @@ pub struct ParamSpec {
     pub default: Option<&'static str>,
     /// One line for `--help`, without a full stop.
     pub help: &'static str,
+}
+
+impl ParamSpec {
+    /// A number of bytes, which is unset where nobody gives one.
+    pub(crate) const fn size(name: &'static str, range: RangeInclusive<Bytes>, help: &'static str) -> Self {
+        let kind = ParamKind::Size { min: *range.start(), max: *range.end() };
+        Self { name, kind, default: None, help }
+    }
+
+    /// A whole number, which is unset where nobody gives one.
+    pub(crate) const fn count(name: &'static str, range: RangeInclusive<u64>, help: &'static str) -> Self {
+        let kind = ParamKind::Count { min: *range.start(), max: *range.end() };
+        Self { name, kind, default: None, help }
+    }
+
+    /// One of a few words, the first where nobody gives one.
+    pub(crate) const fn choice(
+        name: &'static str,
+        words: &'static [&'static str],
+        help: &'static str,
+    ) -> Self {
+        Self { name, kind: ParamKind::Choice(words), default: Some(words[0]), help }
+    }
+
+    /// The same, with a value where nobody gives one.
+    pub(crate) const fn by_default(self, value: &'static str) -> Self {
+        Self { default: Some(value), ..self }
+    }
 }
 
 /// What values of a parameter look like, with the smallest and the largest.

@@ -41,7 +41,7 @@ mod two_q;
 
 use thiserror::Error;
 
-use crate::language::metric::{Better, MetricSpec};
+use crate::language::metric::{Better, MetricSpec, metric};
 use crate::language::names::UnknownName;
 use crate::language::params::{ParamError, Share};
 
@@ -62,30 +62,9 @@ pub use two_q::TwoQ;
 
 /// The metrics that head the report of a replay on policies.
 pub const METRICS: &[MetricSpec] = &[
-    MetricSpec {
-        name: "miss_ratio",
-        unit: "ratio",
-        better: Better::Less,
-        of: None,
-        resolution: 0.0,
-        help: "requests for objects not held",
-    },
-    MetricSpec {
-        name: "byte_miss_ratio",
-        unit: "ratio",
-        better: Better::Less,
-        of: None,
-        resolution: 0.0,
-        help: "bytes of these requests, of all bytes requested",
-    },
-    MetricSpec {
-        name: "misses",
-        unit: "",
-        better: Better::Less,
-        of: Some("requests"),
-        resolution: 0.0,
-        help: "requests for objects not held",
-    },
+    metric("miss_ratio", "ratio", Better::Less, "requests for objects not held"),
+    metric("byte_miss_ratio", "ratio", Better::Less, "bytes of these requests, of all bytes requested"),
+    metric("misses", "", Better::Less, "requests for objects not held").of("requests"),
 ];
 
 /// A cache of at most [`Policy::capacity`] objects that decides whom to evict.

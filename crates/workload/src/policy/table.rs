@@ -52,32 +52,28 @@ pub const POLICIES: &[PolicyInfo] = &[
 ];
 
 /// How many objects are evicted when there is no room.
-pub const BATCH: ParamSpec = ParamSpec {
-    name: "batch",
-    kind: ParamKind::Count { min: 1, max: 4096 },
-    default: Some("1"),
-    help: "objects evicted when there is no room",
-};
+pub const BATCH: ParamSpec =
+    ParamSpec::count("batch", 1..=4096, "objects evicted when there is no room").by_default("1");
 
 /// How many objects are admitted behind one that was missed.
-pub const READAHEAD: ParamSpec = ParamSpec {
-    name: "readahead",
-    kind: ParamKind::Count { min: 0, max: 4096 },
-    default: Some("0"),
-    help: "objects with the next numbers admitted behind one that was missed",
-};
+pub const READAHEAD: ParamSpec = ParamSpec::count(
+    "readahead",
+    0..=4096,
+    "objects with the next numbers admitted behind one that was missed",
+)
+.by_default("0");
 
 const PLAIN: &[ParamSpec] = &[BATCH, READAHEAD];
 
 const S3FIFO: &[ParamSpec] = &[
     share("small", "0.1", "share of the small queue"),
     share("ghost", "0.9", "names of evicted objects, per object of the capacity"),
-    ParamSpec {
-        name: "promote",
-        kind: ParamKind::Count { min: 1, max: 3 },
-        default: Some("2"),
-        help: "requests after which an object of the small queue goes to the main one",
-    },
+    ParamSpec::count(
+        "promote",
+        1..=3,
+        "requests after which an object of the small queue goes to the main one",
+    )
+    .by_default("2"),
     BATCH,
     READAHEAD,
 ];

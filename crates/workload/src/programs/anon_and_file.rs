@@ -26,8 +26,8 @@ mod plan;
 use units::{Bytes, Nanos, PAGE_SIZE};
 
 use self::plan::{Action, Plan, Step, Who};
-use crate::language::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS};
-use crate::language::params::{ParamError, ParamKind, ParamSpec, Params};
+use crate::language::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS, metric};
+use crate::language::params::{ParamError, ParamSpec, Params};
 use crate::parts::chance;
 use crate::parts::footprint::{Footprint, MachineSize};
 use crate::parts::need::Need;
@@ -58,97 +58,87 @@ pub const VARIES: &[&str] = &[
     "simulated: the phase of the kernel's periodic workers (vmstat each second, memory.stat every 2 s)",
 ];
 
-const fn size(name: &'static str, min: Bytes, default: &'static str, help: &'static str) -> ParamSpec {
-    ParamSpec { name, kind: ParamKind::Size { min, max: SIZE_MAX }, default: Some(default), help }
-}
-
-const fn choice(name: &'static str, words: &'static [&'static str], help: &'static str) -> ParamSpec {
-    ParamSpec { name, kind: ParamKind::Choice(words), default: Some(words[0]), help }
-}
-
 /// Its parameters.
 pub const PARAMS: &[ParamSpec] = &[
-    choice(
+    ParamSpec::choice(
         "steps",
         &["loop", "pageout", "reclaim"],
         "loop: hot memory against the file; pageout: madvise; reclaim: memory.reclaim",
     ),
-    size("hot", Bytes(PAGE_SIZE), "32M", "anonymous memory of A, touched again and again"),
-    size("cold", Bytes(PAGE_SIZE), "96M", "anonymous memory of C, touched at the start and at the end"),
-    size("file", Bytes(PAGE_SIZE), "128M", "size of the file that B reads, round and round"),
-    size("every", Bytes(0), "16M", "bytes that B reads before A touches its memory again; 0 for none"),
-    ParamSpec {
-        name: "loops",
-        kind: ParamKind::Count { min: 0, max: LOOPS_MAX },
-        default: Some("32"),
-        help: "how often the two take turns",
-    },
-    choice(
+    ParamSpec::size("hot", Bytes(PAGE_SIZE)..=SIZE_MAX, "anonymous memory of A, touched again and again")
+        .by_default("32M"),
+    ParamSpec::size(
+        "cold",
+        Bytes(PAGE_SIZE)..=SIZE_MAX,
+        "anonymous memory of C, touched at the start and at the end",
+    )
+    .by_default("96M"),
+    ParamSpec::size("file", Bytes(PAGE_SIZE)..=SIZE_MAX, "size of the file that B reads, round and round")
+        .by_default("128M"),
+    ParamSpec::size(
+        "every",
+        Bytes(0)..=SIZE_MAX,
+        "bytes that B reads before A touches its memory again; 0 for none",
+    )
+    .by_default("16M"),
+    ParamSpec::count("loops", 0..=LOOPS_MAX, "how often the two take turns").by_default("32"),
+    ParamSpec::choice(
         "topology",
         &["parent", "global", "same"],
         "parent: P/A, P/C and P/B; global: A, C and B at the root; same: all tasks in P",
     ),
-    size("limit", LIMIT_MIN, "192M", "memory.max of P, which topology=global does not have"),
-    ParamSpec {
-        name: "swap_max",
-        kind: ParamKind::Size { min: Bytes(0), max: SIZE_MAX },
-        default: None,
-        help: "memory.swap.max of P",
-    },
-    ParamSpec {
-        name: "swap_high",
-        kind: ParamKind::Size { min: Bytes(0), max: SIZE_MAX },
-        default: None,
-        help: "memory.swap.high of P, above which tasks are made to sleep (5.8)",
-    },
-    size(
-        "reclaim",
-        Bytes(PAGE_SIZE),
-        "32M",
-        "asked of memory.reclaim of P, then twice as much; not with steps=loop",
+    ParamSpec::size("limit", LIMIT_MIN..=SIZE_MAX, "memory.max of P, which topology=global does not have")
+        .by_default("192M"),
+    ParamSpec::size("swap_max", Bytes(0)..=SIZE_MAX, "memory.swap.max of P"),
+    ParamSpec::size(
+        "swap_high",
+        Bytes(0)..=SIZE_MAX,
+        "memory.swap.high of P, above which tasks are made to sleep (5.8)",
     ),
-    choice("reclaim_of", &["cgroup", "node"], "node: asked of node 0 instead, whose file Linux 6.17 has"),
-    choice("reclaim_what", &["all", "anon"], "anon: anonymous memory alone is asked for (6.16)"),
-    ParamSpec {
-        name: "reclaim_swappiness",
-        kind: ParamKind::Count { min: 0, max: 200 },
-        default: None,
-        help: "swappiness of what is asked for (6.11), instead of vm.swappiness",
-    },
-    choice("order", &["sequential", "random"], "order in which A touches its pages"),
-    choice("huge", &["never", "always"], "huge pages for anonymous memory, by madvise"),
-    choice(
+    ParamSpec::size(
+        "reclaim",
+        Bytes(PAGE_SIZE)..=SIZE_MAX,
+        "asked of memory.reclaim of P, then twice as much; not with steps=loop",
+    )
+    .by_default("32M"),
+    ParamSpec::choice(
+        "reclaim_of",
+        &["cgroup", "node"],
+        "node: asked of node 0 instead, whose file Linux 6.17 has",
+    ),
+    ParamSpec::choice("reclaim_what", &["all", "anon"], "anon: anonymous memory alone is asked for (6.16)"),
+    ParamSpec::count(
+        "reclaim_swappiness",
+        0..=200,
+        "swappiness of what is asked for (6.11), instead of vm.swappiness",
+    ),
+    ParamSpec::choice("order", &["sequential", "random"], "order in which A touches its pages"),
+    ParamSpec::choice("huge", &["never", "always"], "huge pages for anonymous memory, by madvise"),
+    ParamSpec::choice(
         "flush",
         &["no", "yes"],
         "yes: memory.stat of all groups is read after every read of B, which makes them exact",
     ),
-    ParamSpec {
-        name: "compressed_bytes",
-        kind: ParamKind::Count { min: 0, max: PAGE_SIZE },
-        default: Some("1200"),
-        help: "bytes that a compressor makes of an anonymous page; 0 for pages of one repeated byte",
-    },
-    ParamSpec {
-        name: "filesystem",
-        kind: ParamKind::Choice(&["ext4", "xfs"]),
-        default: Some("ext4"),
-        help: "filesystem that the machine puts the file on",
-    },
-    size("read_size", Bytes(512), "128k", "bytes of one read call"),
+    ParamSpec::count(
+        "compressed_bytes",
+        0..=PAGE_SIZE,
+        "bytes that a compressor makes of an anonymous page; 0 for pages of one repeated byte",
+    )
+    .by_default("1200"),
+    ParamSpec::choice("filesystem", &["ext4", "xfs"], "filesystem that the machine puts the file on"),
+    ParamSpec::size("read_size", Bytes(512)..=SIZE_MAX, "bytes of one read call").by_default("128k"),
 ];
-
-const fn metric(name: &'static str, unit: &'static str, better: Better, help: &'static str) -> MetricSpec {
-    let resolution = if matches!(unit.as_bytes(), b"s") { TIME_RESOLUTION_SECONDS } else { 0.0 };
-    MetricSpec { name, unit, better, of: None, resolution, help }
-}
 
 /// The metrics that head its reports.
 pub const METRICS: &[MetricSpec] = &[
-    metric("stream_seconds", "s", Better::Less, "reading the file and touching the hot memory in turns"),
+    metric("stream_seconds", "s", Better::Less, "reading the file and touching the hot memory in turns")
+        .resolved_to(TIME_RESOLUTION_SECONDS),
     metric("hot_pages_resident", "pages", Better::More, "of the hot memory, in memory after that"),
     metric("cold_pages_resident", "pages", Better::Neither, "of the cold memory, in memory after that"),
-    metric("hot_reread_seconds", "s", Better::Less, "a sweep over the hot memory"),
-    metric("cold_reread_seconds", "s", Better::Less, "a sweep over the cold memory"),
+    metric("hot_reread_seconds", "s", Better::Less, "a sweep over the hot memory")
+        .resolved_to(TIME_RESOLUTION_SECONDS),
+    metric("cold_reread_seconds", "s", Better::Less, "a sweep over the cold memory")
+        .resolved_to(TIME_RESOLUTION_SECONDS),
     metric(
         "stream_done_limit_reclaims",
         "",

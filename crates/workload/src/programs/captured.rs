@@ -74,47 +74,24 @@ pub const PARAMS: &[ParamSpec] = &[
         default: None,
         help: "file of the trace, as `pagetide capture` makes it; has to be given",
     },
-    limit("limit", "memory.max of its cgroup"),
-    limit("high", "memory.high of its cgroup"),
-    limit("low", "memory.low of its cgroup"),
-    ParamSpec {
-        name: "pace",
-        kind: ParamKind::Choice(&["think", "recorded", "asap"]),
-        default: Some("think"),
-        help: "think: the captured time after each operation; recorded: at the captured times; asap: at once",
-    },
-    ParamSpec {
-        name: "filesystem",
-        kind: ParamKind::Choice(&["ext4", "xfs"]),
-        default: Some("ext4"),
-        help: "filesystem that the machine puts the files on",
-    },
+    ParamSpec::size("limit", Bytes(0)..=SIZE_MAX, "memory.max of its cgroup"),
+    ParamSpec::size("high", Bytes(0)..=SIZE_MAX, "memory.high of its cgroup"),
+    ParamSpec::size("low", Bytes(0)..=SIZE_MAX, "memory.low of its cgroup"),
+    ParamSpec::choice(
+        "pace",
+        &["think", "recorded", "asap"],
+        "think: the captured time after each operation; recorded: at the captured times; asap: at once",
+    ),
+    ParamSpec::choice("filesystem", &["ext4", "xfs"], "filesystem that the machine puts the files on"),
 ];
-
-const fn limit(name: &'static str, help: &'static str) -> ParamSpec {
-    ParamSpec { name, kind: ParamKind::Size { min: Bytes(0), max: SIZE_MAX }, default: None, help }
-}
 
 /// The metrics that head its reports.
 pub const METRICS: &[MetricSpec] = &[
-    MetricSpec {
-        name: "page_misses",
-        unit: "pages",
-        better: Better::Less,
-        of: Some("pages_accessed"),
-        resolution: 0.0,
-        help: "pages not in memory when read",
-    },
+    metric("page_misses", "pages", Better::Less, "pages not in memory when read").of("pages_accessed"),
     metric("refaults", "pages", Better::Less, "file pages that came back after they had been reclaimed"),
     metric("pages_scanned", "pages", Better::Less, "pages that reclaim looked at in its cgroup"),
-    MetricSpec {
-        name: "replay_seconds",
-        unit: "s",
-        better: Better::Less,
-        of: None,
-        resolution: TIME_RESOLUTION_SECONDS,
-        help: "until its last task has ended",
-    },
+    metric("replay_seconds", "s", Better::Less, "until its last task has ended")
+        .resolved_to(TIME_RESOLUTION_SECONDS),
 ];
 
 /// A captured program, ready to be made again.

@@ -20,8 +20,8 @@
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Nanos};
 
-use crate::language::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS};
-use crate::language::params::{ParamError, ParamKind, ParamSpec, Params};
+use crate::language::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS, metric};
+use crate::language::params::{ParamError, ParamSpec, Params};
 use crate::parts::chance::{self, Started};
 use crate::parts::footprint::{Footprint, MachineSize};
 use crate::parts::memory_stat::MemoryStat;
@@ -54,90 +54,29 @@ pub const VARIES: &[&str] = &[
 
 /// Its parameters.
 pub const PARAMS: &[ParamSpec] = &[
-    ParamSpec {
-        name: "hot",
-        kind: ParamKind::Size { min: Bytes(0), max: SIZE_MAX },
-        default: Some("50M"),
-        help: "size of the hot file that A reads",
-    },
-    ParamSpec {
-        name: "hot_reads",
-        kind: ParamKind::Count { min: 0, max: 1000 },
-        default: Some("2"),
-        help: "how often A reads it; 2 puts it on the active list",
-    },
-    ParamSpec {
-        name: "stream",
-        kind: ParamKind::Size { min: Bytes(0), max: SIZE_MAX },
-        default: Some("18G"),
-        help: "size of the file that B reads once, sequentially",
-    },
-    ParamSpec {
-        name: "topology",
-        kind: ParamKind::Choice(&["siblings", "parent", "same"]),
-        default: Some("siblings"),
-        help: "siblings: A and B at the root; parent: P/A and P/B; same: both tasks in A",
-    },
-    ParamSpec {
-        name: "limit",
-        kind: ParamKind::Size { min: LIMIT_MIN, max: SIZE_MAX },
-        default: None,
-        help: "memory.max of P; only with topology=parent",
-    },
-    ParamSpec {
-        name: "low",
-        kind: ParamKind::Size { min: Bytes(0), max: SIZE_MAX },
-        default: None,
-        help: "memory.low of A, and of P where there is one",
-    },
-    ParamSpec {
-        name: "filesystem",
-        kind: ParamKind::Choice(&["ext4", "xfs"]),
-        default: Some("ext4"),
-        help: "filesystem that the machine puts the files on",
-    },
-    ParamSpec {
-        name: "read_size",
-        kind: ParamKind::Size { min: Bytes(512), max: Bytes(1 << 30) },
-        default: Some("128k"),
-        help: "bytes of one read call",
-    },
+    ParamSpec::size("hot", Bytes(0)..=SIZE_MAX, "size of the hot file that A reads").by_default("50M"),
+    ParamSpec::count("hot_reads", 0..=1000, "how often A reads it; 2 puts it on the active list")
+        .by_default("2"),
+    ParamSpec::size("stream", Bytes(0)..=SIZE_MAX, "size of the file that B reads once, sequentially")
+        .by_default("18G"),
+    ParamSpec::choice(
+        "topology",
+        &["siblings", "parent", "same"],
+        "siblings: A and B at the root; parent: P/A and P/B; same: both tasks in A",
+    ),
+    ParamSpec::size("limit", LIMIT_MIN..=SIZE_MAX, "memory.max of P; only with topology=parent"),
+    ParamSpec::size("low", Bytes(0)..=SIZE_MAX, "memory.low of A, and of P where there is one"),
+    ParamSpec::choice("filesystem", &["ext4", "xfs"], "filesystem that the machine puts the files on"),
+    ParamSpec::size("read_size", Bytes(512)..=Bytes(1 << 30), "bytes of one read call").by_default("128k"),
 ];
 
 /// The metrics that head its reports.
 pub const METRICS: &[MetricSpec] = &[
-    MetricSpec {
-        name: "hot_pages_cached",
-        unit: "pages",
-        better: Better::More,
-        of: Some("hot_pages_total"),
-        resolution: 0.0,
-        help: "in memory after the stream",
-    },
-    MetricSpec {
-        name: "reread_seconds",
-        unit: "s",
-        better: Better::Less,
-        of: None,
-        resolution: TIME_RESOLUTION_SECONDS,
-        help: "reading the hot file again",
-    },
-    MetricSpec {
-        name: "stream_mib_per_second",
-        unit: "MiB/s",
-        better: Better::More,
-        of: None,
-        resolution: 0.0,
-        help: "pace of the stream",
-    },
-    MetricSpec {
-        name: "memcg_pgscan",
-        unit: "pages",
-        better: Better::Less,
-        of: None,
-        resolution: 0.0,
-        help: "scanned until the stream ends",
-    },
+    metric("hot_pages_cached", "pages", Better::More, "in memory after the stream").of("hot_pages_total"),
+    metric("reread_seconds", "s", Better::Less, "reading the hot file again")
+        .resolved_to(TIME_RESOLUTION_SECONDS),
+    metric("stream_mib_per_second", "MiB/s", Better::More, "pace of the stream"),
+    metric("memcg_pgscan", "pages", Better::Less, "scanned until the stream ends"),
 ];
 
 /// The stream's file goes on behind what is read, as in the measured runs: readahead reaches one

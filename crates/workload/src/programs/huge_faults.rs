@@ -30,8 +30,8 @@
 use serde::{Deserialize, Serialize};
 use units::{Bytes, PAGE_SIZE, Stream};
 
-use crate::language::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS, TIME_RESOLUTION_US};
-use crate::language::params::{ParamError, ParamKind, ParamSpec, Params};
+use crate::language::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS, TIME_RESOLUTION_US, metric};
+use crate::language::params::{ParamError, ParamSpec, Params};
 use crate::parts::chance::{self, Started};
 use crate::parts::counters::Counters;
 use crate::parts::footprint::{Footprint, MachineSize};
@@ -56,92 +56,42 @@ pub const VARIES: &[&str] = &[
 
 /// Its parameters.
 pub const PARAMS: &[ParamSpec] = &[
-    ParamSpec {
-        name: "advice",
-        kind: ParamKind::Choice(&["default", "madvise"]),
-        default: Some("default"),
-        help: "madvise: ask for huge pages on the mapping; default: take what the kernel gives",
-    },
-    ParamSpec {
-        name: "threads",
-        kind: ParamKind::Count { min: 1, max: 4096 },
-        default: None,
-        help: "faulting threads; without it a quarter of a node's CPUs beyond the readers'",
-    },
-    ParamSpec {
-        name: "nodes",
-        kind: ParamKind::Count { min: 1, max: 32 },
-        default: None,
-        help: "memory nodes: the threads map 3/4 of one; without it those of the machine",
-    },
-    ParamSpec {
-        name: "file_size",
-        kind: ParamKind::Size { min: Bytes(PAGE_SIZE), max: Bytes(1 << 30) },
-        default: Some("64k"),
-        help: "size of each file",
-    },
-    ParamSpec {
-        name: "scale",
-        kind: ParamKind::Count { min: 1, max: 1000 },
-        default: Some("100"),
-        help: "percent of the usual amount of files and mappings",
-    },
-    ParamSpec {
-        name: "order",
-        kind: ParamKind::Choice(&["files", "rounds"]),
-        default: Some("files"),
-        help: "writers finish a file before the next; rounds: open all, and write a block of each in turn",
-    },
-    ParamSpec {
-        name: "filesystem",
-        kind: ParamKind::Choice(&["ext4", "xfs"]),
-        default: Some("xfs"),
-        help: "filesystem that the machine puts the files on",
-    },
+    ParamSpec::choice(
+        "advice",
+        &["default", "madvise"],
+        "madvise: ask for huge pages on the mapping; default: take what the kernel gives",
+    ),
+    ParamSpec::count(
+        "threads",
+        1..=4096,
+        "faulting threads; without it a quarter of a node's CPUs beyond the readers'",
+    ),
+    ParamSpec::count(
+        "nodes",
+        1..=32,
+        "memory nodes: the threads map 3/4 of one; without it those of the machine",
+    ),
+    ParamSpec::size("file_size", Bytes(PAGE_SIZE)..=Bytes(1 << 30), "size of each file").by_default("64k"),
+    ParamSpec::count("scale", 1..=1000, "percent of the usual amount of files and mappings")
+        .by_default("100"),
+    ParamSpec::choice(
+        "order",
+        &["files", "rounds"],
+        "writers finish a file before the next; rounds: open all, and write a block of each in turn",
+    ),
+    ParamSpec::choice("filesystem", &["ext4", "xfs"], "filesystem that the machine puts the files on")
+        .by_default("xfs"),
 ];
 
 /// The metrics that head its reports.
 pub const METRICS: &[MetricSpec] = &[
-    MetricSpec {
-        name: "percentage_huge",
-        unit: "%",
-        better: Better::More,
-        of: None,
-        resolution: 0.0,
-        help: "regions that got a huge page",
-    },
-    MetricSpec {
-        name: "extfrag_events",
-        unit: "events",
-        better: Better::Less,
-        of: None,
-        resolution: 0.0,
-        help: "mobility types mixed",
-    },
-    MetricSpec {
-        name: "fault_base_us",
-        unit: "µs",
-        better: Better::Less,
-        of: None,
-        resolution: TIME_RESOLUTION_US,
-        help: "filling 2 MiB of small pages",
-    },
-    MetricSpec {
-        name: "fault_huge_us",
-        unit: "µs",
-        better: Better::Less,
-        of: None,
-        resolution: TIME_RESOLUTION_US,
-        help: "filling a huge page",
-    },
-    MetricSpec {
-        name: "fragment_stall_seconds",
-        unit: "s",
-        better: Better::Less,
-        of: None,
-        resolution: TIME_RESOLUTION_SECONDS,
-        help: "stalled, all tasks together",
-    },
+    metric("percentage_huge", "%", Better::More, "regions that got a huge page"),
+    metric("extfrag_events", "events", Better::Less, "mobility types mixed"),
+    metric("fault_base_us", "µs", Better::Less, "filling 2 MiB of small pages")
+        .resolved_to(TIME_RESOLUTION_US),
+    metric("fault_huge_us", "µs", Better::Less, "filling a huge page").resolved_to(TIME_RESOLUTION_US),
+    metric("fragment_stall_seconds", "s", Better::Less, "stalled, all tasks together")
+        .resolved_to(TIME_RESOLUTION_SECONDS),
 ];
 
 /// Writers, and later readers.

@@ -33,7 +33,7 @@ use serde::{Deserialize, Serialize};
 use units::{Bytes, Nanos, PAGE_SIZE, Pages};
 
 use crate::language::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS, metric};
-use crate::language::params::{ParamError, ParamKind, ParamSpec, Params};
+use crate::language::params::{ParamError, ParamSpec, Params};
 use crate::parts::chance::{self, Started};
 use crate::parts::creators::Place;
 use crate::parts::footprint::{Footprint, MachineSize};
@@ -59,66 +59,51 @@ const SIZE_MAX: Bytes = Bytes(1 << 50);
 
 /// Its parameters.
 pub const PARAMS: &[ParamSpec] = &[
-    ParamSpec {
-        name: "processes",
-        kind: ParamKind::Count { min: 1, max: 256 },
-        default: Some("16"),
-        help: "processes that create files at the same time, each in a directory of its own",
-    },
-    ParamSpec {
-        name: "files",
-        kind: ParamKind::Count { min: 1, max: 1 << 40 },
-        default: None,
-        help: "files of a step, all processes; without it one for each 64 KiB of memory",
-    },
-    ParamSpec {
-        name: "file_size",
-        kind: ParamKind::Size { min: Bytes(0), max: Bytes(1 << 30) },
-        default: Some("0"),
-        help: "size of each file, which is written by one call; 0: it is not written",
-    },
-    ParamSpec {
-        name: "per_directory",
-        kind: ParamKind::Count { min: 1, max: 1_000_000_000 },
-        default: Some("10000"),
-        help: "files of a process before its next subdirectory",
-    },
-    ParamSpec {
-        name: "pin_from",
-        kind: ParamKind::Size { min: Bytes(PAGE_SIZE), max: SIZE_MAX },
-        default: None,
-        help: "memory that the first step pins; without it half of all",
-    },
-    ParamSpec {
-        name: "pin_to",
-        kind: ParamKind::Size { min: Bytes(PAGE_SIZE), max: SIZE_MAX },
-        default: None,
-        help: "memory that the last step pins, if nobody is killed before; without it all",
-    },
-    ParamSpec {
-        name: "pin_step",
-        kind: ParamKind::Size { min: Bytes(PAGE_SIZE), max: SIZE_MAX },
-        default: None,
-        help: "memory that each step pins more than the one before; without it 1/64 of all",
-    },
-    ParamSpec {
-        name: "pinner",
-        kind: ParamKind::Choice(&["stays", "anew"]),
-        default: Some("stays"),
-        help: "stays: one task pins ever more; anew: each step another one pins the whole amount",
-    },
-    ParamSpec {
-        name: "programs",
-        kind: ParamKind::Size { min: Bytes(0), max: SIZE_MAX },
-        default: None,
-        help: "pages of other programs, a file that one task reads all the time; without it 38M from 4G of memory on",
-    },
-    ParamSpec {
-        name: "filesystem",
-        kind: ParamKind::Choice(&["xfs", "ext4"]),
-        default: Some("xfs"),
-        help: "filesystem that the machine puts the files on",
-    },
+    ParamSpec::count(
+        "processes",
+        1..=256,
+        "processes that create files at the same time, each in a directory of its own",
+    )
+    .by_default("16"),
+    ParamSpec::count(
+        "files",
+        1..=(1 << 40),
+        "files of a step, all processes; without it one for each 64 KiB of memory",
+    ),
+    ParamSpec::size(
+        "file_size",
+        Bytes(0)..=Bytes(1 << 30),
+        "size of each file, which is written by one call; 0: it is not written",
+    )
+    .by_default("0"),
+    ParamSpec::count("per_directory", 1..=1_000_000_000, "files of a process before its next subdirectory")
+        .by_default("10000"),
+    ParamSpec::size(
+        "pin_from",
+        Bytes(PAGE_SIZE)..=SIZE_MAX,
+        "memory that the first step pins; without it half of all",
+    ),
+    ParamSpec::size(
+        "pin_to",
+        Bytes(PAGE_SIZE)..=SIZE_MAX,
+        "memory that the last step pins, if nobody is killed before; without it all",
+    ),
+    ParamSpec::size(
+        "pin_step",
+        Bytes(PAGE_SIZE)..=SIZE_MAX,
+        "memory that each step pins more than the one before; without it 1/64 of all",
+    ),
+    ParamSpec::choice(
+        "pinner",
+        &["stays", "anew"],
+        "stays: one task pins ever more; anew: each step another one pins the whole amount",
+    ),
+    ParamSpec::size(
+        "programs",
+        Bytes(0)..=SIZE_MAX,
+        "pages of other programs, a file that one task reads all the time; without it 38M from 4G of memory on",
+    ),
+    ParamSpec::choice("filesystem", &["xfs", "ext4"], "filesystem that the machine puts the files on"),
 ];
 
 /// The metrics that head its reports.
@@ -135,10 +120,8 @@ pub const METRICS: &[MetricSpec] = &[
     ),
     metric("files_per_sec", "files/s", Better::More, "files of a step by its time, one sample a step"),
     metric("files_created", "files", Better::Neither, "in all steps"),
-    MetricSpec {
-        resolution: TIME_RESOLUTION_SECONDS,
-        ..metric("elapsed_seconds", "s", Better::Neither, "from the first step to the end of the last")
-    },
+    metric("elapsed_seconds", "s", Better::Neither, "from the first step to the end of the last")
+        .resolved_to(TIME_RESOLUTION_SECONDS),
 ];
 
 /// Parts of memory by which a step pins more where nobody says: 256 MiB of the source's 16 GiB.

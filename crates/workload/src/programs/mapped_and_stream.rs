@@ -19,8 +19,8 @@
 
 use units::{Bytes, Nanos, PAGE_SIZE};
 
-use crate::language::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS};
-use crate::language::params::{ParamError, ParamKind, ParamSpec, Params};
+use crate::language::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS, metric};
+use crate::language::params::{ParamError, ParamSpec, Params};
 use crate::parts::chance;
 use crate::parts::footprint::{Footprint, MachineSize};
 use crate::parts::turns::{Crew, Round, Topology, Turn, shuffled};
@@ -49,58 +49,54 @@ pub const VARIES: &[&str] = &[
     "simulated: the phase of the kernel's periodic workers (vmstat each second, memory.stat every 2 s)",
 ];
 
-const fn size(name: &'static str, min: Bytes, default: &'static str, help: &'static str) -> ParamSpec {
-    ParamSpec { name, kind: ParamKind::Size { min, max: SIZE_MAX }, default: Some(default), help }
-}
-
-const fn choice(name: &'static str, words: &'static [&'static str], help: &'static str) -> ParamSpec {
-    ParamSpec { name, kind: ParamKind::Choice(words), default: Some(words[0]), help }
-}
-
-const fn count(name: &'static str, min: u64, default: &'static str, help: &'static str) -> ParamSpec {
-    ParamSpec { name, kind: ParamKind::Count { min, max: LOOPS_MAX }, default: Some(default), help }
-}
-
 /// Its parameters.
 pub const PARAMS: &[ParamSpec] = &[
-    size("hot", Bytes(PAGE_SIZE), "24M", "size of the file that A maps"),
-    count("reads", 1, "2", "how often A accesses each page at the start"),
-    choice("again", &["yes", "no"], "yes: A accesses its pages again after each part of the stream"),
-    choice("order", &["sequential", "random"], "order in which A accesses its pages"),
-    choice("advice", &["none", "random", "sequential"], "what A says of its accesses, by madvise"),
-    choice("mapping", &["shared", "private"], "whether writes reach the file or make copies"),
-    choice("code", &["no", "yes"], "yes: the mapping is executable, as that of a program's text"),
-    count("written", 0, "0", "every so manyth page is written to instead of read; 0 for none"),
-    size("stream", Bytes(PAGE_SIZE), "256M", "size of the file that B reads, round and round"),
-    size("every", Bytes(0), "8M", "bytes that B reads before A accesses its pages again; 0 for none"),
-    count("loops", 0, "32", "how often the two take turns"),
-    choice(
+    ParamSpec::size("hot", Bytes(PAGE_SIZE)..=SIZE_MAX, "size of the file that A maps").by_default("24M"),
+    ParamSpec::count("reads", 1..=LOOPS_MAX, "how often A accesses each page at the start").by_default("2"),
+    ParamSpec::choice(
+        "again",
+        &["yes", "no"],
+        "yes: A accesses its pages again after each part of the stream",
+    ),
+    ParamSpec::choice("order", &["sequential", "random"], "order in which A accesses its pages"),
+    ParamSpec::choice("advice", &["none", "random", "sequential"], "what A says of its accesses, by madvise"),
+    ParamSpec::choice("mapping", &["shared", "private"], "whether writes reach the file or make copies"),
+    ParamSpec::choice("code", &["no", "yes"], "yes: the mapping is executable, as that of a program's text"),
+    ParamSpec::count(
+        "written",
+        0..=LOOPS_MAX,
+        "every so manyth page is written to instead of read; 0 for none",
+    )
+    .by_default("0"),
+    ParamSpec::size("stream", Bytes(PAGE_SIZE)..=SIZE_MAX, "size of the file that B reads, round and round")
+        .by_default("256M"),
+    ParamSpec::size(
+        "every",
+        Bytes(0)..=SIZE_MAX,
+        "bytes that B reads before A accesses its pages again; 0 for none",
+    )
+    .by_default("8M"),
+    ParamSpec::count("loops", 0..=LOOPS_MAX, "how often the two take turns").by_default("32"),
+    ParamSpec::choice(
         "topology",
         &["parent", "global", "same"],
         "parent: P/A and P/B; global: A and B at the root; same: both tasks in P",
     ),
-    size("limit", LIMIT_MIN, "64M", "memory.max of P, which topology=global does not have"),
-    ParamSpec {
-        name: "filesystem",
-        kind: ParamKind::Choice(&["ext4", "xfs"]),
-        default: Some("ext4"),
-        help: "filesystem that the machine puts the files on",
-    },
-    size("read_size", Bytes(512), "128k", "bytes of one read call of B"),
+    ParamSpec::size("limit", LIMIT_MIN..=SIZE_MAX, "memory.max of P, which topology=global does not have")
+        .by_default("64M"),
+    ParamSpec::choice("filesystem", &["ext4", "xfs"], "filesystem that the machine puts the files on"),
+    ParamSpec::size("read_size", Bytes(512)..=SIZE_MAX, "bytes of one read call of B").by_default("128k"),
 ];
-
-const fn metric(name: &'static str, unit: &'static str, better: Better, help: &'static str) -> MetricSpec {
-    let resolution = if matches!(unit.as_bytes(), b"s") { TIME_RESOLUTION_SECONDS } else { 0.0 };
-    MetricSpec { name, unit, better, of: None, resolution, help }
-}
 
 /// The metrics that head its reports.
 pub const METRICS: &[MetricSpec] = &[
     metric("hot_pages_resident", "pages", Better::More, "of the mapped file, in memory after the stream"),
     metric("stream_done_major_faults", "", Better::Less, "faults that had to read, beside the stream"),
     metric("hot_reread_major_faults", "", Better::Less, "faults that had to read, of one more pass"),
-    metric("stream_seconds", "s", Better::Less, "reading the stream and accessing the mapping in turns"),
-    metric("hot_reread_seconds", "s", Better::Less, "one more pass over the mapping"),
+    metric("stream_seconds", "s", Better::Less, "reading the stream and accessing the mapping in turns")
+        .resolved_to(TIME_RESOLUTION_SECONDS),
+    metric("hot_reread_seconds", "s", Better::Less, "one more pass over the mapping")
+        .resolved_to(TIME_RESOLUTION_SECONDS),
     metric("stream_done_limit_reclaims", "", Better::Less, "reclaims because P was at its limit, meanwhile"),
 ];
 

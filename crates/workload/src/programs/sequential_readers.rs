@@ -20,8 +20,8 @@
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Nanos, PAGE_SIZE};
 
-use crate::language::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS};
-use crate::language::params::{ParamError, ParamKind, ParamSpec, Params};
+use crate::language::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS, metric};
+use crate::language::params::{ParamError, ParamSpec, Params};
 use crate::parts::chance::{self, Started};
 use crate::parts::counters::Counters;
 use crate::parts::footprint::{Footprint, MachineSize};
@@ -49,103 +49,63 @@ const READERS_MAX: u64 = 256;
 
 /// Its parameters.
 pub const PARAMS: &[ParamSpec] = &[
-    ParamSpec {
-        name: "readers",
-        kind: ParamKind::Count { min: 1, max: READERS_MAX },
-        default: Some("16"),
-        help: "how many read at the same time, each a file of its own",
-    },
-    ParamSpec {
-        name: "file",
-        kind: ParamKind::Size { min: Bytes(PAGE_SIZE), max: Bytes(1 << 40) },
-        default: Some("128M"),
-        help: "size of each reader's file",
-    },
-    ParamSpec {
-        name: "record",
-        kind: ParamKind::Size { min: Bytes(512), max: Bytes(16 << 20) },
-        default: Some("64k"),
-        help: "bytes of one read or write call",
-    },
-    ParamSpec {
-        name: "disks",
-        kind: ParamKind::Count { min: 1, max: READERS_MAX },
-        default: None,
-        help: "disks that the files lie on: 1, or one for each reader; without it the latter where \
+    ParamSpec::count("readers", 1..=READERS_MAX, "how many read at the same time, each a file of its own")
+        .by_default("16"),
+    ParamSpec::size("file", Bytes(PAGE_SIZE)..=Bytes(1 << 40), "size of each reader's file")
+        .by_default("128M"),
+    ParamSpec::size("record", Bytes(512)..=Bytes(16 << 20), "bytes of one read or write call")
+        .by_default("64k"),
+    ParamSpec::count(
+        "disks",
+        1..=READERS_MAX,
+        "disks that the files lie on: 1, or one for each reader; without it the latter where \
                the machine has several disks",
-    },
-    ParamSpec {
-        name: "prepare",
-        kind: ParamKind::Choice(&["written", "laid-out"]),
-        default: Some("written"),
-        help: "written: through the page cache, right before; laid-out: the files are there, as if \
+    ),
+    ParamSpec::choice(
+        "prepare",
+        &["written", "laid-out"],
+        "written: through the page cache, right before; laid-out: the files are there, as if \
                written long ago",
-    },
+    ),
+    ParamSpec::size("held", Bytes(0)..=Bytes(1 << 40), "anonymous memory that others hold all the time")
+        .by_default("0"),
     ParamSpec {
-        name: "held",
-        kind: ParamKind::Size { min: Bytes(0), max: Bytes(1 << 40) },
-        default: Some("0"),
-        help: "anonymous memory that others hold all the time",
-    },
-    ParamSpec {
-        name: "filesystem",
-        kind: ParamKind::Choice(&["ext3", "ext4", "xfs"]),
         default: None,
-        help: "filesystem that the machine puts the files on; without it the machine's own: ext3 on \
+        ..ParamSpec::choice(
+            "filesystem",
+            &["ext3", "ext4", "xfs"],
+            "filesystem that the machine puts the files on; without it the machine's own: ext3 on \
                s390-fcp, else ext4",
+        )
     },
 ];
 
 /// The metrics that head its reports.
 pub const METRICS: &[MetricSpec] = &[
-    MetricSpec {
-        name: "throughput_kb_per_sec",
-        unit: "KiB/s",
-        better: Better::More,
-        of: None,
-        resolution: 0.0,
-        help: "all readers together, from the first start to the last end",
-    },
-    MetricSpec {
-        name: "futile_wait_seconds",
-        unit: "s",
-        better: Better::Less,
-        of: None,
-        resolution: TIME_RESOLUTION_SECONDS,
-        help: "all tasks: waits to their timeout while nothing was under way that could end them",
-    },
-    MetricSpec {
-        name: "slowest_reader_seconds",
-        unit: "s",
-        better: Better::Less,
-        of: None,
-        resolution: TIME_RESOLUTION_SECONDS,
-        help: "the reader that took longest",
-    },
-    MetricSpec {
-        name: "fastest_reader_seconds",
-        unit: "s",
-        better: Better::Less,
-        of: None,
-        resolution: TIME_RESOLUTION_SECONDS,
-        help: "the reader that took least",
-    },
-    MetricSpec {
-        name: "failed_but_progress_percent",
-        unit: "%",
-        better: Better::Less,
-        of: None,
-        resolution: 0.0,
-        help: "direct reclaims that freed pages and got none of them",
-    },
-    MetricSpec {
-        name: "allocation_stalls",
-        unit: "stalls",
-        better: Better::Less,
-        of: None,
-        resolution: 0.0,
-        help: "times that a reader had to reclaim memory itself",
-    },
+    metric(
+        "throughput_kb_per_sec",
+        "KiB/s",
+        Better::More,
+        "all readers together, from the first start to the last end",
+    ),
+    metric(
+        "futile_wait_seconds",
+        "s",
+        Better::Less,
+        "all tasks: waits to their timeout while nothing was under way that could end them",
+    )
+    .resolved_to(TIME_RESOLUTION_SECONDS),
+    metric("slowest_reader_seconds", "s", Better::Less, "the reader that took longest")
+        .resolved_to(TIME_RESOLUTION_SECONDS),
+    metric("fastest_reader_seconds", "s", Better::Less, "the reader that took least")
+        .resolved_to(TIME_RESOLUTION_SECONDS),
+    metric(
+        "failed_but_progress_percent",
+        "%",
+        Better::Less,
+        "direct reclaims that freed pages and got none of them",
+    ),
+    metric("allocation_stalls", "stalls", Better::Less, "times that a reader had to reclaim memory itself"),
 ];
 
 /// After dropping caches the mail's author let things settle: "a few sleeps".

@@ -33,7 +33,7 @@ mod tasks;
 use units::{Bytes, Nanos, PAGE_SIZE};
 
 use crate::language::metric::{Better, MetricSpec, TIME_RESOLUTION_US, metric};
-use crate::language::params::{ParamError, ParamKind, ParamSpec, Params};
+use crate::language::params::{ParamError, ParamSpec, Params};
 use crate::parts::chance::{self, Started};
 use crate::parts::counters::Counters;
 use crate::parts::footprint::{Footprint, MachineSize};
@@ -58,61 +58,47 @@ pub const VARIES: &[&str] = &[
     "simulated: the phase of the kernel's periodic workers (vmstat, memory.stat, the log of XFS)",
 ];
 
-const fn count(name: &'static str, max: u64, default: Option<&'static str>, help: &'static str) -> ParamSpec {
-    ParamSpec { name, kind: ParamKind::Count { min: 1, max }, default, help }
-}
-
-const fn size(name: &'static str, default: Option<&'static str>, help: &'static str) -> ParamSpec {
-    let kind = ParamKind::Size { min: Bytes(PAGE_SIZE), max: Bytes(1 << 40) };
-    ParamSpec { name, kind, default, help }
-}
-
 /// Its parameters.
 pub const PARAMS: &[ParamSpec] = &[
-    count("threads", 4096, None, "workers; without it five for each CPU"),
-    ParamSpec {
-        name: "burners",
-        kind: ParamKind::Count { min: 0, max: 4096 },
-        default: None,
-        help: "tasks that keep a CPU busy; without it a fifth of the CPUs",
-    },
-    ParamSpec {
-        name: "walkers",
-        kind: ParamKind::Count { min: 0, max: 4096 },
-        default: Some("2"),
-        help: "tasks that look at every file, as du does",
-    },
-    count("walk_pause", 86_400, Some("60"), "seconds between two walks of a walker"),
-    ParamSpec {
-        name: "tree_files",
-        kind: ParamKind::Count { min: 0, max: 1 << 30 },
-        default: None,
-        help: "files that only walkers look at; without it one for each 160 KiB of memory",
-    },
-    count("directories", 1000, Some("16"), "directories of the files"),
-    size("working_set", None, "memory that the workers keep; without it 60 % of all"),
-    size("mapped", None, "memory that a work maps and touches; without it an eighth of all for all workers"),
-    ParamSpec {
-        name: "alloc_wait",
-        kind: ParamKind::Count { min: 0, max: 3_600_000 },
-        default: Some("2640"),
-        help: "milliseconds that a worker waits in all while it touches what it mapped",
-    },
-    size("file_size", Some("80M"), "size of a data file"),
-    count("files", 1_000_000, None, "data files; without it those of 2.4 times the memory"),
-    count("pieces", 4096, Some("8"), "pieces that a work reads, and files that it writes"),
-    size("read_size", Some("2M"), "bytes of a piece that is read"),
-    size("write_size", Some("1M"), "bytes of a file that is written"),
-    count("kept", 100_000, Some("16"), "results of a worker that are there at a time"),
-    count("seconds", 864_000, Some("480"), "run time, with the warm-up"),
-    count("warmup", 864_000, Some("180"), "seconds that are not measured"),
-    count("interval", 86_400, Some("60"), "seconds from one report to the next"),
-    ParamSpec {
-        name: "filesystem",
-        kind: ParamKind::Choice(&["xfs", "ext4"]),
-        default: Some("xfs"),
-        help: "filesystem that the machine puts the files on",
-    },
+    ParamSpec::count("threads", 1..=4096, "workers; without it five for each CPU"),
+    ParamSpec::count("burners", 0..=4096, "tasks that keep a CPU busy; without it a fifth of the CPUs"),
+    ParamSpec::count("walkers", 0..=4096, "tasks that look at every file, as du does").by_default("2"),
+    ParamSpec::count("walk_pause", 1..=86_400, "seconds between two walks of a walker").by_default("60"),
+    ParamSpec::count(
+        "tree_files",
+        0..=(1 << 30),
+        "files that only walkers look at; without it one for each 160 KiB of memory",
+    ),
+    ParamSpec::count("directories", 1..=1000, "directories of the files").by_default("16"),
+    ParamSpec::size(
+        "working_set",
+        Bytes(PAGE_SIZE)..=Bytes(1 << 40),
+        "memory that the workers keep; without it 60 % of all",
+    ),
+    ParamSpec::size(
+        "mapped",
+        Bytes(PAGE_SIZE)..=Bytes(1 << 40),
+        "memory that a work maps and touches; without it an eighth of all for all workers",
+    ),
+    ParamSpec::count(
+        "alloc_wait",
+        0..=3_600_000,
+        "milliseconds that a worker waits in all while it touches what it mapped",
+    )
+    .by_default("2640"),
+    ParamSpec::size("file_size", Bytes(PAGE_SIZE)..=Bytes(1 << 40), "size of a data file").by_default("80M"),
+    ParamSpec::count("files", 1..=1_000_000, "data files; without it those of 2.4 times the memory"),
+    ParamSpec::count("pieces", 1..=4096, "pieces that a work reads, and files that it writes")
+        .by_default("8"),
+    ParamSpec::size("read_size", Bytes(PAGE_SIZE)..=Bytes(1 << 40), "bytes of a piece that is read")
+        .by_default("2M"),
+    ParamSpec::size("write_size", Bytes(PAGE_SIZE)..=Bytes(1 << 40), "bytes of a file that is written")
+        .by_default("1M"),
+    ParamSpec::count("kept", 1..=100_000, "results of a worker that are there at a time").by_default("16"),
+    ParamSpec::count("seconds", 1..=864_000, "run time, with the warm-up").by_default("480"),
+    ParamSpec::count("warmup", 1..=864_000, "seconds that are not measured").by_default("180"),
+    ParamSpec::count("interval", 1..=86_400, "seconds from one report to the next").by_default("60"),
+    ParamSpec::choice("filesystem", &["xfs", "ext4"], "filesystem that the machine puts the files on"),
 ];
 
 /// The metrics that head its reports.
@@ -132,7 +118,7 @@ pub const METRICS: &[MetricSpec] = &[
 ];
 
 const fn latency(name: &'static str, help: &'static str) -> MetricSpec {
-    MetricSpec { resolution: TIME_RESOLUTION_US, ..metric(name, "µs", Better::Less, help) }
+    metric(name, "µs", Better::Less, help).resolved_to(TIME_RESOLUTION_US)
 }
 
 /// The source's works a second, 13.44, and the medians of their parts, 3.31, 2.64 and 0.18 s, make 82 at a time on

@@ -25,7 +25,7 @@
 use units::{Bytes, Nanos, PAGE_SIZE};
 
 use crate::language::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS, metric};
-use crate::language::params::{ParamError, ParamKind, ParamSpec, Params};
+use crate::language::params::{ParamError, ParamSpec, Params};
 use crate::parts::chance::{self, Started};
 use crate::parts::creators::Place;
 use crate::parts::footprint::{Footprint, MachineSize};
@@ -50,66 +50,51 @@ pub const VARIES: &[&str] = &[
 
 /// Its parameters.
 pub const PARAMS: &[ParamSpec] = &[
-    ParamSpec {
-        name: "processes",
-        kind: ParamKind::Count { min: 1, max: 256 },
-        default: Some("16"),
-        help: "processes that create files at the same time, each in a directory of its own",
-    },
-    ParamSpec {
-        name: "subdirectories",
-        kind: ParamKind::Count { min: 1, max: 1_000_000 },
-        default: Some("10000"),
-        help: "subdirectories of each directory, which are taken in turn",
-    },
-    ParamSpec {
-        name: "per_directory",
-        kind: ParamKind::Count { min: 1, max: 1_000_000_000 },
-        default: None,
-        help: "files of a process before its next subdirectory; without it 180 s",
-    },
-    ParamSpec {
-        name: "file_size",
-        kind: ParamKind::Size { min: Bytes(1), max: Bytes(1 << 30) },
-        default: Some("4k"),
-        help: "size of each file, which is written by one call",
-    },
-    ParamSpec {
-        name: "files",
-        kind: ParamKind::Count { min: 1, max: 1 << 40 },
-        default: None,
-        help: "files of a loop, all processes; without it 8/15 of memory in pages",
-    },
-    ParamSpec {
-        name: "loops",
-        kind: ParamKind::Count { min: 1, max: 100_000 },
-        default: None,
-        help: "loops, one sample each; without it those of 7.7 times the memory, 60 at most: 14",
-    },
-    ParamSpec {
-        name: "names",
-        kind: ParamKind::Choice(&["on", "off"]),
-        default: Some("on"),
-        help: "on: each process keeps the names of its files, 2128 bytes each",
-    },
-    ParamSpec {
-        name: "delete",
-        kind: ParamKind::Choice(&["on", "off"]),
-        default: Some("on"),
-        help: "on: all files are deleted in the end",
-    },
-    ParamSpec {
-        name: "filesystem",
-        kind: ParamKind::Choice(&["xfs", "ext4"]),
-        default: Some("xfs"),
-        help: "filesystem that the machine puts the files on",
-    },
-    ParamSpec {
-        name: "scale",
-        kind: ParamKind::Choice(&["default", FULL]),
-        default: Some("default"),
-        help: "full: on as much memory as the source's machine had, 16 GiB",
-    },
+    ParamSpec::count(
+        "processes",
+        1..=256,
+        "processes that create files at the same time, each in a directory of its own",
+    )
+    .by_default("16"),
+    ParamSpec::count(
+        "subdirectories",
+        1..=1_000_000,
+        "subdirectories of each directory, which are taken in turn",
+    )
+    .by_default("10000"),
+    ParamSpec::count(
+        "per_directory",
+        1..=1_000_000_000,
+        "files of a process before its next subdirectory; without it 180 s",
+    ),
+    ParamSpec::size(
+        "file_size",
+        Bytes(1)..=Bytes(1 << 30),
+        "size of each file, which is written by one call",
+    )
+    .by_default("4k"),
+    ParamSpec::count(
+        "files",
+        1..=(1 << 40),
+        "files of a loop, all processes; without it 8/15 of memory in pages",
+    ),
+    ParamSpec::count(
+        "loops",
+        1..=100_000,
+        "loops, one sample each; without it those of 7.7 times the memory, 60 at most: 14",
+    ),
+    ParamSpec::choice(
+        "names",
+        &["on", "off"],
+        "on: each process keeps the names of its files, 2128 bytes each",
+    ),
+    ParamSpec::choice("delete", &["on", "off"], "on: all files are deleted in the end"),
+    ParamSpec::choice("filesystem", &["xfs", "ext4"], "filesystem that the machine puts the files on"),
+    ParamSpec::choice(
+        "scale",
+        &["default", FULL],
+        "full: on as much memory as the source's machine had, 16 GiB",
+    ),
 ];
 
 /// The value of `scale` that asks for [`SOURCE_MEMORY`].
@@ -146,18 +131,12 @@ pub const METRICS: &[MetricSpec] = &[
     metric("slabs_scanned", "objects", Better::Neither, "looked at by shrinkers"),
     metric("kswapd_inode_steals", "pages", Better::Neither, "went with their inode, by kswapd"),
     metric("direct_inode_steals", "pages", Better::Neither, "went with their inode, by tasks that allocate"),
-    MetricSpec {
-        resolution: TIME_RESOLUTION_SECONDS,
-        ..metric("user_seconds", "s", Better::Less, "CPU time of all processes, deletion included")
-    },
-    MetricSpec {
-        resolution: TIME_RESOLUTION_SECONDS,
-        ..metric("system_seconds", "s", Better::Less, "the same in the kernel")
-    },
-    MetricSpec {
-        resolution: TIME_RESOLUTION_SECONDS,
-        ..metric("elapsed_seconds", "s", Better::Less, "from the first directory to the end of the deletion")
-    },
+    metric("user_seconds", "s", Better::Less, "CPU time of all processes, deletion included")
+        .resolved_to(TIME_RESOLUTION_SECONDS),
+    metric("system_seconds", "s", Better::Less, "the same in the kernel")
+        .resolved_to(TIME_RESOLUTION_SECONDS),
+    metric("elapsed_seconds", "s", Better::Less, "from the first directory to the end of the deletion")
+        .resolved_to(TIME_RESOLUTION_SECONDS),
 ];
 
 /// Loops that `fs_mark` is asked for.
