@@ -15,6 +15,7 @@ pub(super) const TOWERS: &[Tower] = &[
     Tower { package: "lab", storeys: LAB },
     Tower { package: "sim", storeys: SIM },
     Tower { package: "workload", storeys: WORKLOAD },
+    Tower { package: "stats", storeys: STATS },
 ];
 
 const MM: &[&str] = &[
@@ -192,3 +193,16 @@ const SIM: &[&str] = &[
 
 const WORKLOAD: &[&str] =
     &["scenario", "catalog", "programs", "replay", "parts", "system", "policy", "trace", "language"];
+
+const STATS: &[&str] = &[
+    "mmtests_table",
+    "ops",
+    "mmtests",
+    "shift",
+    "resample",
+    "factorial",
+    "difference",
+    "describe",
+    "multiple",
+    "percentile",
+];
