@@ -27,7 +27,7 @@ pub(crate) fn capture(args: &CaptureArgs, printer: &Printer) -> Result<u8, Failu
     match done.failure {
         // A command that failed has said so itself; otherwise the trace is what failed.
         Some(failure) => {
-            let code = printer.failure(&Failure::Lab(failure.into()));
+            let code = printer.failure(&Failure::Lab(failure));
             Ok(if done.status == exit::DONE { code } else { done.status })
         }
         None => Ok(done.status),

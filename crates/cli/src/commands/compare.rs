@@ -22,13 +22,21 @@ pub(crate) fn compare(args: &CompareArgs, printer: &Printer) -> Result<(), Failu
     let is_folder = |subject: &String| Path::new(subject).is_dir();
     match &args.subjects[..] {
         subjects if subjects.iter().any(is_folder) => compare_folders(args, &limits, printer),
-        [path] if path.contains('/') && !path.ends_with(".toml") => {
-            Err(LabError::NotComparable(path.clone()).into())
-        }
+        [path] if path.contains('/') && !path.ends_with(".toml") => Err(not_comparable(path)),
         [workload] => compare_kernels(workload, args, &limits, printer),
-        [first, ..] => Err(LabError::NotComparable(first.clone()).into()),
+        [first, ..] => Err(not_comparable(first)),
         [] => Err(Failure::Usage("name a workload, or folders with recordings".to_owned())),
     }
+}
+
+/// Several workloads in one comparison, or a folder that is not there.
+fn not_comparable(subject: &str) -> Failure {
+    let refused = LabError::refused(
+        format!("`{subject}` is not a folder with recordings"),
+        "compare folders, or one workload, whose kernels are named with `--kernel`; \
+         `pagetide run WORKLOAD --out DIR` makes a recording",
+    );
+    refused.into()
 }
 
 fn compare_folders(args: &CompareArgs, limits: &[Limit], printer: &Printer) -> Result<(), Failure> {
@@ -164,7 +172,7 @@ impl Told<'_> {
         let mut view = view(recordings, printer.width(), args.all, self.warnings.to_vec());
         // A limit that cannot be judged is told after the results, which may have taken long.
         let judged = fail_if::judge(self.groups, &view, self.limits);
-        view.limits = judged.clone().unwrap_or_default();
+        view.limits = judged.as_ref().cloned().unwrap_or_default();
         if let Some(rules) = super::stats::rules(args.style) {
             report::mmtests_notes(self.groups, rules).iter().for_each(|note| printer.warning(note));
         }
@@ -175,11 +183,11 @@ impl Told<'_> {
             let page = lab::page::page(self.groups, None, Vec::new(), Vec::new(), String::new());
             plot::figure(&page, path, args.plot.figure.as_deref(), printer)?;
         }
-        let judged = judged.map_err(LabError::from)?;
+        let judged = judged?;
         for unclear in judged.iter().filter(|judged| judged.outcome == Outcome::Unclear) {
             printer.warning(&format!("{}; `--seeds` makes more runs", unclear.told()));
         }
-        fail_if::failure(&judged).map_or(Ok(()), |failure| Err(LabError::from(failure).into()))
+        fail_if::failure(&judged).map_or(Ok(()), |failure| Err(failure.into()))
     }
 
     fn shown(self, args: &CompareArgs, view: View) -> Result<String, Failure> {

@@ -122,7 +122,10 @@ fn host_policy<'a>(
             _ => *backend == Backend::Host,
         };
         if !backends.any(is_for) {
-            return Err(LabError::NotOnHost { what, backend });
+            return Err(LabError::refused(
+                format!("`{what}` is for runs on this host, and this runs on `{backend}`"),
+                "add `--on host`, or leave it out",
+            ));
         }
     }
     let mut policy = HostPolicy { allow_host_pressure: args.allow_host_pressure, ..HostPolicy::default() };
@@ -174,7 +177,10 @@ fn refuse_options_of_runs(subject: &str, has_kernel: bool, scenario: &ScenarioAr
 fn check_events(which: Events, plan: &[PlannedRun]) -> Result<(), LabError> {
     let real = plan.iter().find(|run| run.scenario.backend != Backend::Sim);
     match real.filter(|_| which != Events::None) {
-        Some(run) => Err(LabError::NoEventsOf(run.scenario.backend.to_string())),
+        Some(run) => Err(LabError::refused(
+            format!("`{}` has no events to keep: they are the simulator's", run.scenario.backend),
+            "leave `--events` out, or `--on`",
+        )),
         None => Ok(()),
     }
 }

@@ -229,7 +229,8 @@ fn kept_runs(plan: &ReplayPlan, out: &Path, which: Events) -> Result<Option<Keep
     let labels: Vec<String> = plan.caches.iter().map(|(label, _)| label.clone()).collect();
     let has_kernel = plan.caches.iter().any(|(_, cache)| matches!(cache, CacheSpec::Kernel { .. }));
     if which != Events::None && !has_kernel {
-        return Err(LabError::NoEventsOfPolicies);
+        let message = "a replacement policy has no events to keep: they are a kernel's";
+        return Err(LabError::refused(message, "name memory for a kernel with `--mem`"));
     }
     let (out, folder) = (out.to_owned(), OutFolder::new(out)?);
     Ok(keep_runs(which, move |index| match labels.len() {

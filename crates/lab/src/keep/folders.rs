@@ -97,7 +97,8 @@ pub fn load(folders: &[PathBuf]) -> Result<SideBySide, LabError> {
     for (index, folder) in folders.iter().enumerate() {
         let same = |other: &PathBuf| other.canonicalize().ok() == folder.canonicalize().ok();
         if folder.exists() && folders[..index].iter().any(same) {
-            return Err(LabError::SameFolder(folder.clone()));
+            let message = format!("`{}` is named twice", folder.display());
+            return Err(LabError::refused(message, "name another folder to put beside it"));
         }
         let begin = read.len();
         let found = found_in(folder)?;
@@ -184,18 +185,24 @@ pub(crate) fn recordings_in(folder: &Path) -> Result<Vec<PathBuf>, LabError> {
     found_in(folder).map(|found| found.recordings)
 }
 
+/// What to do where there is no recording.
+const MAKES_ONE: &str = "`pagetide run WORKLOAD --out DIR` makes a recording";
+
 fn found_in(folder: &Path) -> Result<Found, LabError> {
     if !folder.is_dir() {
         return match Recording::read(folder) {
             // Something is left of it, and the error says what.
             Err(error @ RecordingError::NoFolder { partial: Some(_), .. }) => Err(error.into()),
-            _ => Err(LabError::NotARecording(folder.display().to_string())),
+            _ => Err(LabError::refused(
+                format!("`{}` is not a folder with recordings", folder.display()),
+                MAKES_ONE,
+            )),
         };
     }
     if is_recording(folder) {
         return Ok(Found { recordings: vec![folder.to_owned()], unfinished: Vec::new() });
     }
-    let unreadable = |source| LabError::Unreadable { path: folder.to_owned(), source };
+    let unreadable = |source| LabError::unreadable(folder, source);
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
@@ -209,7 +216,9 @@ fn found_in(folder: &Path) -> Result<Found, LabError> {
     let grows = |path: &PathBuf| is_partial(path) && !path.join(MANIFEST).is_file();
     let (unfinished, recordings): (Vec<PathBuf>, Vec<PathBuf>) = found.into_iter().partition(grows);
     match (recordings.is_empty(), unfinished.is_empty()) {
-        (true, true) => Err(LabError::EmptyFolder(folder.to_owned())),
+        (true, true) => {
+            Err(LabError::refused(format!("there is no recording in `{}`", folder.display()), MAKES_ONE))
+        }
         (true, false) => Ok(Found { recordings: unfinished, unfinished: Vec::new() }),
         (false, _) => Ok(Found { recordings, unfinished }),
     }

@@ -12,6 +12,5 @@ pub(crate) mod export;
 pub(crate) mod import;
 mod logs;
 
-pub use crate::error::mmtests::MmtestsError;
 pub use export::export;
 pub use import::import;

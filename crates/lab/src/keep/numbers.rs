@@ -6,13 +6,14 @@
 //! it is JSON: a list of numbers, an object of such lists by operation, or an object of those by run. Left out:
 //! recordings, see [`crate::keep::folders`]. Next: `pagetide-report`'s `samples`, which shows what comes of it.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use stats::mmtests_table::Run;
 
 use crate::error::LabError;
 
-pub use crate::error::numbers::NumbersError;
+pub use crate::error::NumbersError;
 
 /// The runs that `arguments` name, in their order; what their input does not name is called `operation`.
 ///
@@ -54,10 +55,13 @@ fn argument_runs(argument: &str, operation: &str) -> Result<Vec<Run>, LabError> 
     };
     let stem =
         path.file_stem().map_or_else(|| argument.to_owned(), |stem| stem.to_string_lossy().into_owned());
-    let bytes = std::fs::read(&path).map_err(|source| LabError::NoNumbers { path: path.clone(), source })?;
+    let bytes = std::fs::read(&path).map_err(|source| LabError::Unreadable {
+        path: path.clone(),
+        source,
+        hint: Some("name a file of numbers, `NAME=FILE`, `NAME=1.5,2.5`, or folders with recordings"),
+    })?;
     let wrong = |source| LabError::Numbers { path: path.clone(), source };
-    let text = String::from_utf8(bytes)
-        .map_err(|_| wrong(NumbersError::Csv("it is no text in UTF-8".to_owned())))?;
+    let text = String::from_utf8(bytes).map_err(|_| wrong(no_csv("it is no text in UTF-8")))?;
     let runs = of_text(&text, name.unwrap_or(&stem), operation).map_err(wrong)?;
     // The name given stands for the run that a file names, if that is one.
     Ok(match (name, &runs[..]) {
@@ -79,7 +83,7 @@ pub fn of_text(text: &str, name: &str, operation: &str) -> Result<Vec<Run>, Numb
         },
     };
     let is_empty = runs.iter().all(|run| run.operations.iter().all(|(_, samples)| samples.is_empty()));
-    if is_empty { Err(NumbersError::Empty) } else { Ok(runs) }
+    if is_empty { Err(empty()) } else { Ok(runs) }
 }
 
 /// The numbers of a text that has nothing else. Lines of several that are apart by commas, but end without one, may
@@ -105,11 +109,11 @@ fn of_rows(text: &str, name: &str, operation: &str) -> Result<Vec<Run>, NumbersE
         .flexible(false)
         .from_reader(text.as_bytes());
     let mut records = reader.records().enumerate().map(|(index, record)| {
-        let record = record.map_err(|error| NumbersError::Csv(error.to_string()))?;
+        let record = record.map_err(no_csv)?;
         let line = record.position().map_or(index as u64 + 1, csv::Position::line);
         Ok((line, record))
     });
-    let Some(first) = records.next().transpose()? else { return Err(NumbersError::Empty) };
+    let Some(first) = records.next().transpose()? else { return Err(empty()) };
     if first.1.iter().any(|field| number(field).is_none() && !field.is_empty()) {
         // A word alone above one column is its name.
         let rest = records.collect::<Result<Vec<_>, _>>()?;
@@ -120,7 +124,12 @@ fn of_rows(text: &str, name: &str, operation: &str) -> Result<Vec<Run>, NumbersE
         let (line, record) = record?;
         match record.len() {
             1 => samples.push(field_number(&record[0], line)?),
-            fields => return Err(NumbersError::NoHeader { line, fields }),
+            fields => {
+                return Err(NumbersError {
+                    problem: format!("line {line}: {fields} numbers in a row, and no header that names them"),
+                    hint: "begin with a header: a name for each column, or `run,operation,value`",
+                });
+            }
         }
     }
     Ok(vec![one_run(name, operation, samples)])
@@ -134,8 +143,7 @@ fn with_header(
     operation: &str,
 ) -> Result<Vec<Run>, NumbersError> {
     if rows.is_empty() {
-        let field = header.iter().find(|field| number(field).is_none()).unwrap_or_default().to_owned();
-        return Err(NumbersError::NotANumber { line, field });
+        return Err(no_number(line, header.iter().find(|field| number(field).is_none()).unwrap_or_default()));
     }
     let column = |name: &str| header.iter().position(|field| field.eq_ignore_ascii_case(name));
     let (run_column, operation_column) = (column("run"), column("operation"));
@@ -163,8 +171,7 @@ fn with_header(
 }
 
 fn of_json(text: &str, name: &str, operation: &str) -> Result<Vec<Run>, NumbersError> {
-    let value: serde_json::Value =
-        serde_json::from_str(text).map_err(|error| NumbersError::Json(error.to_string()))?;
+    let value: serde_json::Value = serde_json::from_str(text).map_err(no_json)?;
     let list = |value: &serde_json::Value| -> Option<Vec<f64>> {
         value.as_array()?.iter().map(|number| number.as_f64().filter(|number| number.is_finite())).collect()
     };
@@ -182,7 +189,7 @@ fn of_json(text: &str, name: &str, operation: &str) -> Result<Vec<Run>, NumbersE
     let by_run = value.as_object().and_then(|runs| {
         runs.iter().map(|(name, value)| by_operation(name, value)).collect::<Option<Vec<_>>>()
     });
-    by_run.ok_or_else(|| NumbersError::Json("it has something else than lists of numbers".to_owned()))
+    by_run.ok_or_else(|| no_json("it has something else than lists of numbers"))
 }
 
 fn one_run(name: &str, operation: &str, samples: Vec<f64>) -> Run {
@@ -201,7 +208,27 @@ fn number(text: &str) -> Option<f64> {
 }
 
 fn field_number(field: &str, line: u64) -> Result<f64, NumbersError> {
-    number(field).ok_or_else(|| NumbersError::NotANumber { line, field: field.escape_default().to_string() })
+    number(field).ok_or_else(|| no_number(line, &field.escape_default().to_string()))
+}
+
+fn no_number(line: u64, field: &str) -> NumbersError {
+    NumbersError {
+        problem: format!("line {line}: `{field}` is not a finite number"),
+        hint: "write numbers, one a line or with blanks between them; lines that begin with `#` are left out",
+    }
+}
+
+fn no_csv(problem: impl Display) -> NumbersError {
+    NumbersError { problem: problem.to_string(), hint: "every row needs as many fields as the header" }
+}
+
+fn no_json(problem: impl Display) -> NumbersError {
+    let hint = "give a list of numbers, or an object of such lists by operation, or of those by run";
+    NumbersError { problem: problem.to_string(), hint }
+}
+
+fn empty() -> NumbersError {
+    NumbersError { problem: "there is no number in it".to_owned(), hint: "write one number a line" }
 }
 
 #[cfg(test)]

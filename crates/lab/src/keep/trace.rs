@@ -40,9 +40,10 @@ pub fn one_recording(folder: &Path) -> Result<PathBuf, LabError> {
     let mut found = recordings_in(folder)?;
     match found.len() {
         1 => Ok(found.remove(0)),
-        count => {
-            Err(LabError::SeveralRecordings { folder: folder.to_owned(), count, first: found.remove(0) })
-        }
+        count => Err(LabError::refused(
+            format!("`{}` has {count} recordings, and this is about one", folder.display()),
+            format!("name one, such as `{}`", found[0].display()),
+        )),
     }
 }
 
@@ -60,7 +61,10 @@ pub fn write_trace(
     let folder = one_recording(folder)?;
     let recording = Recording::read(&folder)?;
     if EventReader::open(&folder)?.is_none() && format != TraceFormat::Perfetto {
-        return Err(LabError::NoEvents(folder));
+        return Err(LabError::refused(
+            format!("`{}` has no events, and this form of a trace has nothing else", folder.display()),
+            "`pagetide run WORKLOAD --events reclaim --out DIR` records them",
+        ));
     }
     match sink {
         TraceSink::Stream(out) => {
@@ -73,7 +77,7 @@ pub fn write_trace(
             let done = written(&folder, &recording, format, file.as_file_mut(), failed)?;
             file.as_file().sync_all().map_err(failed)?;
             file.persist_noclobber(path).map_err(|error| match error.error.kind() {
-                io::ErrorKind::AlreadyExists => LabError::FileExists(path.to_owned()),
+                io::ErrorKind::AlreadyExists => LabError::file_exists(path),
                 _ => failed(error.error),
             })?;
             Ok(done)
@@ -96,7 +100,7 @@ pub fn scratch() -> Result<tempfile::TempDir, LabError> {
 /// It exists.
 pub fn check_new_file(path: &Path) -> Result<(), LabError> {
     match path.symlink_metadata() {
-        Ok(_) => Err(LabError::FileExists(path.to_owned())),
+        Ok(_) => Err(LabError::file_exists(path)),
         Err(_) => check_folder_of(path),
     }
 }
@@ -105,7 +109,10 @@ pub fn check_new_file(path: &Path) -> Result<(), LabError> {
 pub(crate) fn check_folder_of(file: &Path) -> Result<(), LabError> {
     match folder_of(file) {
         folder if folder.is_dir() => Ok(()),
-        folder => Err(LabError::NoFolder { file: file.to_owned(), folder: folder.to_owned() }),
+        folder => Err(LabError::refused(
+            format!("cannot write `{}`: there is no folder `{}`", file.display(), folder.display()),
+            "make the folder first, or name another one",
+        )),
     }
 }
 

@@ -23,11 +23,11 @@ use crate::plan::replay::Outcomes;
 use crate::plan::sweep::{Axis, RUNS_MAX, SweepPlan, SweepRun, Swept};
 use crate::resolve::planned::PlannedRun;
 use crate::resolve::request::{Request, Subject};
-use crate::resolve::texts::kernel_named;
+use crate::resolve::texts::{kernel_named, listed};
 use crate::resolve::variant::{self, Variant};
 use crate::run::batch::Ended;
 
-pub use crate::error::ablate::{AblateError, FEATURES_MAX};
+pub use crate::resolve::planned::FEATURES_MAX;
 
 /// A feature that is switched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub struct Ablation {
 pub fn plan(request: &Request, named: &[String], seeds: u64) -> Result<Ablation, LabError> {
     if let Some(backend) = request.backend.as_ref().filter(|backend| *backend != "sim") {
         backend.parse::<Backend>()?;
-        return Err(AblateError::NotSimulated(backend.clone()).into());
+        return Err(not_simulated(backend));
     }
     let names: Vec<&str> = named
         .iter()
@@ -77,21 +77,35 @@ pub fn plan(request: &Request, named: &[String], seeds: u64) -> Result<Ablation,
         .filter(|name| !name.is_empty())
         .collect();
     if names.is_empty() {
-        return Err(AblateError::NoFeatures.into());
+        let hint =
+            "name some, as in `--features root-aging,shared-memcg-walk`; `pagetide list features` has all";
+        return Err(LabError::refused("there is nothing to ablate: no feature is named", hint));
     }
     if names.len() > FEATURES_MAX {
-        return Err(AblateError::TooManyFeatures { count: names.len() }.into());
+        let (count, kernels) = (names.len(), 1_u128 << names.len().min(127));
+        return Err(LabError::refused(
+            format!(
+                "{count} features make {kernels} kernels; an ablation takes {FEATURES_MAX} features at most"
+            ),
+            "ablate some of them first, then those that matter together",
+        ));
     }
     let base = base(request)?;
     let own = base.kernel.as_ref().expect("a simulated run has a kernel");
     let factors = factors(own, &names)?;
     let specs = subsets(own, &factors)?;
     if !(1..=SEEDS_MAX).contains(&seeds) {
-        return Err(LabError::Seeds { seeds, max: SEEDS_MAX });
+        return Err(LabError::seeds(seeds, SEEDS_MAX));
     }
     let kernels = specs.len();
-    if u128::from(seeds) * kernels as u128 > RUNS_MAX as u128 {
-        return Err(AblateError::TooManyRuns { kernels, seeds }.into());
+    let count = u128::from(seeds) * kernels as u128;
+    if count > RUNS_MAX as u128 {
+        return Err(LabError::refused(
+            format!(
+                "{kernels} kernels with {seeds} seeds make {count} runs; an ablation takes {RUNS_MAX} at most"
+            ),
+            "take fewer seeds or features",
+        ));
     }
     let variant = |spec: &KernelSpec| {
         let own = Request { kernel: Some(spec.to_string()), ..request.clone() };
@@ -112,8 +126,13 @@ fn base(request: &Request) -> Result<Scenario, LabError> {
     let scenario = Request { kernel: request.kernel.clone().or(of_source), ..request.clone() }.resolve()?;
     match &scenario.backend {
         Backend::Sim => Ok(scenario),
-        real => Err(AblateError::NotSimulated(real.to_string()).into()),
+        real => Err(not_simulated(&real.to_string())),
     }
+}
+
+fn not_simulated(backend: &str) -> LabError {
+    let hint = "leave `--on` out; `pagetide compare --on` puts real kernels beside simulated ones";
+    LabError::refused(format!("features are switched on simulated kernels; `{backend}` is a real one"), hint)
 }
 
 /// What each name switches on `base`.
@@ -127,10 +146,17 @@ fn factors(base: &KernelSpec, names: &[&str]) -> Result<Vec<Factor>, LabError> {
         })?;
         let has = version.rules.has(feature.on());
         if text.len() > name.len() && text.starts_with('-') != has {
-            return Err(AblateError::Sign { base: base.to_string(), feature, has }.into());
+            let (of_base, so, sign) = match has {
+                true => ("has", "taken away and not added", '-'),
+                false => ("has no", "added and not taken away", '+'),
+            };
+            return Err(LabError::refused(
+                format!("`{base}` {of_base} `{feature}`, so it is {so}"),
+                format!("write `{sign}{feature}`, or leave the sign out"),
+            ));
         }
         if factors.iter().any(|factor| factor.feature == feature) {
-            return Err(AblateError::Twice(feature).into());
+            return Err(LabError::refused(format!("feature `{feature}` is named twice"), "name it once"));
         }
         factors.push(Factor { feature, added: !has });
     }
@@ -150,22 +176,30 @@ fn subsets(base: &KernelSpec, factors: &[Factor]) -> Result<Vec<KernelSpec>, Lab
         let involved = involved(base, factors, set);
         return Err(match involved[..] {
             [_] => error,
-            _ => AblateError::Exclude { features: involved, why: error.told() }.into(),
+            _ => exclude(&involved, &error.told()),
         });
     }
     Ok(specs)
 }
 
 /// Two forms of one decision cannot both be switched: one takes the other's place.
-fn check_decisions(factors: &[Factor]) -> Result<(), AblateError> {
+fn check_decisions(factors: &[Factor]) -> Result<(), LabError> {
     for (index, second) in factors.iter().enumerate() {
         let decision = second.feature.on().decision();
         if let Some(first) = factors[..index].iter().find(|f| f.feature.on().decision() == decision) {
             let why = format!("they are forms of one decision, {decision}");
-            return Err(AblateError::Exclude { features: vec![first.feature, second.feature], why });
+            return Err(exclude(&[first.feature, second.feature], &why));
         }
     }
     Ok(())
+}
+
+/// That not every subset of these is a kernel.
+fn exclude(features: &[Feature], why: &str) -> LabError {
+    let names: Vec<String> = features.iter().map(ToString::to_string).collect();
+    let told = listed(&names.iter().map(String::as_str).collect::<Vec<_>>()).unwrap_or_default();
+    let hint = names.last().map(|last| format!("every subset is run: leave `{last}` out, or another one"));
+    LabError::Refused { message: format!("{told} cannot be ablated together: {why}"), hint }
 }
 
 /// The features that make subset `set` no kernel: its own, and where it is of one only, the one that would

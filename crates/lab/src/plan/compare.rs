@@ -67,7 +67,7 @@ pub fn plan(
         None => request.resolve()?,
     };
     if !(1..=SEEDS_MAX).contains(&seeds) {
-        return Err(LabError::Seeds { seeds, max: SEEDS_MAX });
+        return Err(LabError::seeds(seeds, SEEDS_MAX));
     }
     if backends.is_empty() {
         backends.push(first.backend.clone());
@@ -95,7 +95,7 @@ pub fn plan(
             assumed.extend(told);
             let label = label(&scenario);
             if variants.iter().any(|variant| variant.label == label) {
-                return Err(LabError::SameKernel(label));
+                return Err(LabError::same_kernel(&label));
             }
             variants.push(variant(label, &scenario, seeds));
         }
@@ -107,8 +107,14 @@ pub fn plan(
         }
     }
     match &variants[..] {
-        [only] if only.scenarios[0].backend == Backend::Sim => Err(LabError::OneKernel(only.label.clone())),
-        [only] => Err(LabError::OneBackend(only.label.clone())),
+        [only] => {
+            let hint = match only.scenarios[0].backend {
+                Backend::Sim => "name a second one with `--kernel`",
+                _ => "name a second one with `--on`, such as `--on sim`",
+            };
+            let message = format!("there is only `{}`: nothing to compare it with", only.label);
+            Err(LabError::refused(message, hint))
+        }
         _ => {
             if sides.guest_stands_for_machine() {
                 assumed.extend(assumed_machine(&variants));
@@ -123,7 +129,7 @@ fn distinct(backends: &[String]) -> Result<Vec<Backend>, LabError> {
     let parsed = backends.iter().map(|text| text.parse().map_err(LabError::from));
     let backends: Vec<Backend> = parsed.collect::<Result<_, _>>()?;
     match backends.iter().enumerate().find(|(index, backend)| backends[..*index].contains(backend)) {
-        Some((_, twice)) => Err(LabError::Twice { option: "--on", value: twice.to_string() }),
+        Some((_, twice)) => Err(LabError::twice("--on", twice)),
         None => Ok(backends),
     }
 }
@@ -228,8 +234,10 @@ pub(crate) fn model_of(backend: &Backend) -> Option<String> {
 }
 
 fn default_kernels(workload: &str) -> Result<Vec<String>, LabError> {
-    let experiment =
-        Experiment::of(workload).ok_or_else(|| LabError::NoDefaultKernels(workload.to_owned()))?;
+    let experiment = Experiment::of(workload).ok_or_else(|| {
+        let message = format!("`{workload}` has no kernels of its own to compare");
+        LabError::refused(message, "name two or more with `--kernel`")
+    })?;
     Ok(experiment.kernels.iter().map(|&kernel| kernel.to_owned()).collect())
 }
 

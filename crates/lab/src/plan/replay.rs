@@ -177,7 +177,10 @@ impl ReplayRequest {
         let mut caches = policy_caches(self)?;
         caches.extend(kernel_caches(self)?);
         if caches.is_empty() {
-            return Err(LabError::NoCache);
+            return Err(LabError::refused(
+                "there is no cache to replay the trace on",
+                "`--mem 256M` is a kernel's page cache, `--policy lru --capacity 10k` a plain policy",
+            ));
         }
         let caches = caches.into_iter().map(|cache| (cache.label(), cache)).collect();
         let interval = self.interval.as_deref();
@@ -192,10 +195,10 @@ fn policy_caches(request: &ReplayRequest) -> Result<Vec<CacheSpec>, LabError> {
     let capacities: Vec<Capacity> =
         request.capacities.iter().map(capacity).collect::<Result<_, LabError>>()?;
     if let Some(value) = first_twice(&capacities) {
-        return Err(LabError::Twice { option: "--capacity", value: value.get().to_string() });
+        return Err(LabError::twice("--capacity", value.get()));
     }
     if let Some(policy) = first_twice(&request.policies) {
-        return Err(LabError::Twice { option: "--policy", value: policy.to_string() });
+        return Err(LabError::twice("--policy", policy));
     }
     let cache = |policy: &PolicySpec, &capacity| CacheSpec::Policy { policy: policy.clone(), capacity };
     let caches_of = |policy| capacities.iter().map(move |capacity| cache(policy, capacity));
@@ -222,14 +225,14 @@ fn kernel_caches(request: &ReplayRequest) -> Result<Vec<CacheSpec>, LabError> {
     for kernel in &kernels {
         let kernel = kernel_named(kernel, &names)?;
         if earlier.contains(&kernel) {
-            return Err(LabError::Twice { option: "--kernel", value: kernel.to_string() });
+            return Err(LabError::twice("--kernel", kernel));
         }
         earlier.push(kernel.clone());
         for (index, mem) in request.mems.iter().enumerate() {
             let mem = parse_mem_of("--mem", mem)?;
             let twice = |given: &String| parse_mem_of("--mem", given) == Ok(mem);
             if request.mems[..index].iter().any(twice) {
-                return Err(LabError::Twice { option: "--mem", value: mem.to_string() });
+                return Err(LabError::twice("--mem", mem));
             }
             Setting::new(&kernel, &machine, mem, &sysctls)?.with_swap(&machine, mem, swap.clone())?;
             let seed = request.seed.unwrap_or(SEED_DEFAULT.0);
@@ -255,7 +258,7 @@ fn groups(request: &ReplayRequest) -> Result<Vec<Option<Limits>>, LabError> {
         Some(twice) => {
             let max = twice.and_then(|limits| limits.max);
             let value = max.map_or("none".to_owned(), |max| max.to_string());
-            Err(LabError::Twice { option: "--limit", value })
+            Err(LabError::twice("--limit", value))
         }
         None => Ok(groups),
     }
@@ -294,11 +297,12 @@ impl ReplayPlan {
     /// It cannot be read, or is standard input, which cannot be read again afterwards.
     pub fn trace_id(&self) -> Result<TraceId, LabError> {
         if self.trace == Path::new(STDIN) {
-            return Err(LabError::StdinOnce);
+            let message = "a sweep that is kept cannot read its trace from standard input";
+            return Err(LabError::refused(message, "put the trace into a file first, or leave `--out` away"));
         }
         let mut source = Input::new(&self.trace, true)?.open()?;
         std::io::copy(&mut source, &mut std::io::sink())
-            .map_err(|source| LabError::UnreadableTrace { path: self.trace.clone(), source })?;
+            .map_err(|source| LabError::unreadable_trace(&self.trace, source))?;
         Ok(source.id())
     }
 
@@ -370,11 +374,15 @@ impl Job<'_> {
 
     fn check(&self, found: TraceId) -> Result<(), LabError> {
         match self.plan.expected {
-            Some(expected) if expected != found => Err(LabError::OtherTrace {
-                path: self.plan.trace.clone(),
-                expected: expected.bytes,
-                found: found.bytes,
-            }),
+            Some(expected) if expected != found => Err(LabError::refused(
+                format!(
+                    "`{}` has {} bytes and is not the trace of this scenario, which had {}",
+                    self.plan.trace.display(),
+                    found.bytes,
+                    expected.bytes
+                ),
+                "get the trace that it was made with, or replay this one by its own name",
+            )),
             _ => Ok(()),
         }
     }
@@ -447,7 +455,7 @@ impl Job<'_> {
         let wall = begin.elapsed();
         self.check(source.id())?;
         if fed.warmup == fed.requests {
-            return Err(LabError::AllWarmup(warmup_is_all(options.warmup, fed.requests)));
+            return Err(LabError::all_warmup(warmup_is_all(options.warmup, fed.requests)));
         }
         let (caches, seconds) = (kinds.len(), wall.as_secs_f64());
         (self.control.observer)(ReplayProgress::Fed { caches, requests: fed.requests, seconds });
@@ -478,7 +486,7 @@ impl Job<'_> {
         self.check(id)?;
         let (requests, format) = (trace.layout().requests, trace.format());
         if self.plan.options.warmup.of(requests) == WarmupEnd::Requests(requests) {
-            return Err(LabError::AllWarmup(warmup_is_all(self.plan.options.warmup, requests)));
+            return Err(LabError::all_warmup(warmup_is_all(self.plan.options.warmup, requests)));
         }
         let finished = AtomicUsize::new(0);
         let run = |(index, outcome): (usize, &mut Ended)| {

@@ -38,13 +38,13 @@ use workload::limits::Limits;
 use workload::replay::{Held, Sample, Timing};
 use workload::trace::{TraceError, TraceReader};
 
-pub use crate::error::size::{POINTS_MAX, POINTS_MIN, SizeError};
 pub use control::{SizeControl, SizeProgress};
-pub use plan::{SizePlan, SizeRequest, VERIFY_DEFAULT};
+pub use plan::{POINTS_MAX, POINTS_MIN, SizePlan, SizeRequest, VERIFY_DEFAULT};
 
 use crate::error::LabError;
 use crate::plan::replay::Input;
 use crate::resolve::program;
+use plan::LARGER_SAMPLE;
 use runs::{Field, Source};
 use search::Search;
 
@@ -111,7 +111,8 @@ impl SizePlan {
         let samples: Vec<Arc<Held>> = held.collect();
         self.check_warmup(whole.iter().chain(&samples).map(|held| held.requests()))?;
         if samples.iter().any(|sample| sample.requests() == 0) {
-            return Err(SizeError::EmptySample.into());
+            let message = "the sample has none of the trace's requests";
+            return Err(LabError::refused(message, LARGER_SAMPLE));
         }
         Ok(Source::Requests { whole, samples, format, id: source.id() })
     }
@@ -127,8 +128,17 @@ impl Search<'_> {
                 let least = self.least();
                 let top = curve::above(self.held);
                 if top <= least {
-                    let (path, held, sampled) = (plan.trace.clone(), self.held, plan.sample.is_some());
-                    return Err(SizeError::TraceTooSmall { path, held, least, sampled }.into());
+                    let (trace, held) = (plan.trace.display(), self.held);
+                    let hint = match plan.sample {
+                        Some(_) => LARGER_SAMPLE,
+                        None => "capture more of the program, or give limits by `--limits`",
+                    };
+                    return Err(LabError::refused(
+                        format!(
+                            "`{trace}` uses {held} of memory, and a run cannot be limited to less than {least}"
+                        ),
+                        hint,
+                    ));
                 }
                 let mut limits = curve::coarse(least, self.held);
                 limits.push(top);

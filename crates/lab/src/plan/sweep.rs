@@ -36,7 +36,7 @@ use crate::resolve::request::{Request, Subject};
 use crate::run::batch::{self, Control, Ended};
 use values::{Kind, values};
 
-pub use crate::error::sweep::{PlanOf, RUNS_MAX, RUNS_MAX_OF_DATASET, SweepError};
+pub use crate::resolve::planned::{PlanOf, RUNS_MAX, RUNS_MAX_OF_DATASET};
 
 /// An option that can have several values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,7 +158,11 @@ pub fn plan(request: &SweepRequest) -> Result<SweepPlan, LabError> {
 /// As [`plan`].
 pub fn plan_up_to(request: &SweepRequest, max: usize) -> Result<SweepPlan, LabError> {
     let plan = plan_points(request, max)?;
-    if plan.axes.is_empty() { Err(SweepError::NoAxis.into()) } else { Ok(plan) }
+    if plan.axes.is_empty() {
+        let hint = "give one option several values, as in `--mem 256M..2G` or `--set vm.swappiness=10,60`";
+        return Err(LabError::refused("there is nothing to sweep over: no option has several values", hint));
+    }
+    Ok(plan)
 }
 
 /// [`plan_up_to`], where a single combination will do.
@@ -174,7 +178,8 @@ pub fn plan_points(request: &SweepRequest, max: usize) -> Result<SweepPlan, LabE
     }
     let runs: u128 = all.iter().map(|axis| axis.values.len() as u128).product();
     if runs > max as u128 {
-        return Err(SweepError::TooManyRuns { runs, max }.into());
+        let message = format!("this makes {runs} runs; a sweep takes {max} at most");
+        return Err(LabError::refused(message, values::LARGER_STEPS));
     }
     let combinations = product(&all);
     let is_axis = |axis: &Axis| axis.values.len() > 1;
@@ -200,16 +205,9 @@ pub fn plan_points(request: &SweepRequest, max: usize) -> Result<SweepPlan, LabE
 /// # Errors
 /// A text that is none.
 pub(crate) fn sizes(option: &'static str, text: &str) -> Result<Vec<Bytes>, LabError> {
-    let read = |text: &String| {
-        let wrong = |_| SweepError::Values {
-            axis: option.to_owned(),
-            text: text.clone(),
-            problem: "is no size, such as 64M",
-        };
-        parse_size(text).map_err(wrong)
-    };
-    let sizes: Result<Vec<Bytes>, SweepError> = values(option, text, Kind::Size)?.iter().map(read).collect();
-    Ok(sizes?)
+    let read =
+        |text: &String| parse_size(text).map_err(|_| values::wrong(option, text, "is no size, such as 64M"));
+    values(option, text, Kind::Size)?.iter().map(read).collect()
 }
 
 /// A workload's name or a scenario file is none; of the rest, what could be a file is one.
@@ -226,23 +224,20 @@ fn axes(options: &[(Swept, String)]) -> Result<Vec<Axis>, LabError> {
     for (what, text) in options {
         let what = *what;
         let (name, text) = match what {
-            Swept::Set => {
-                workload::params::split_pair(text).map_err(|_| LabError::SysctlNotAPair(text.clone()))?
-            }
+            Swept::Set => workload::params::split_pair(text).map_err(|_| LabError::not_a_pair(text))?,
             Swept::Param => workload::params::split_pair(text)?,
             _ => (what.name(), text.as_str()),
         };
         let listed = values(name, text, what.kind())?;
         match axes.iter_mut().find(|axis| axis.what == what && axis.name == name) {
             None => axes.push(Axis { what, name: name.to_owned(), values: listed }),
-            Some(axis) if matches!(what, Swept::Set | Swept::Param) => {
-                return Err(SweepError::AxisTwice(axis.name.clone()).into());
+            Some(_) if matches!(what, Swept::Set | Swept::Param) => {
+                let hint = format!("list its values in one option: `{name}=A,B`");
+                return Err(LabError::refused(format!("`{name}` is given twice"), hint));
             }
             Some(axis) => {
                 if let Some(value) = listed.iter().find(|value| axis.values.contains(value)) {
-                    return Err(
-                        SweepError::ValueTwice { axis: axis.name.clone(), value: value.clone() }.into()
-                    );
+                    return Err(values::twice(name, value));
                 }
                 axis.values.extend(listed);
             }
@@ -251,11 +246,11 @@ fn axes(options: &[(Swept, String)]) -> Result<Vec<Axis>, LabError> {
     Ok(axes)
 }
 
-fn check_options(axes: &[Axis], subject: &str, is_trace: bool) -> Result<(), SweepError> {
+fn check_options(axes: &[Axis], subject: &str, is_trace: bool) -> Result<(), LabError> {
     let has = |what: Swept| axes.iter().any(|axis| axis.what == what);
     let refused = |what: Swept, of, is| {
-        let refusal = SweepError::NotFor { option: what.name(), of, subject: subject.to_owned(), is };
-        if has(what) { Err(refusal) } else { Ok(()) }
+        let message = || format!("`--{}` is {of}, and `{subject}` is {is}", what.name());
+        if has(what) { Err(LabError::refused(message(), "leave it out")) } else { Ok(()) }
     };
     if !is_trace {
         refused(Swept::Policy, "for traces", "a workload")?;
@@ -264,7 +259,8 @@ fn check_options(axes: &[Axis], subject: &str, is_trace: bool) -> Result<(), Swe
     refused(Swept::Param, "for workloads", "a trace")?;
     let of_kernels = [Swept::Kernel, Swept::Machine, Swept::Mem, Swept::Swap, Swept::Set, Swept::Seed];
     if (has(Swept::Policy) || has(Swept::Capacity)) && of_kernels.into_iter().any(has) {
-        return Err(SweepError::TwoKinds);
+        let message = "a sweep is over policies or over kernels, not over both";
+        return Err(LabError::refused(message, "make two sweeps, or `pagetide replay` with both"));
     }
     Ok(())
 }
@@ -278,11 +274,14 @@ fn add_seeds(
     is_trace: bool,
 ) -> Result<(), LabError> {
     if !(1..=max as u64).contains(&seeds) {
-        return Err(LabError::Seeds { seeds, max: max as u64 });
+        return Err(LabError::seeds(seeds, max as u64));
     }
     let given = axes.iter().position(|axis| axis.what == Swept::Seed).map(|at| axes.remove(at));
     let first = match given {
-        Some(axis) if axis.values.len() > 1 => return Err(SweepError::Seeds.into()),
+        Some(axis) if axis.values.len() > 1 => {
+            let message = "`--seeds` counts from one `--seed`, and several are given";
+            return Err(LabError::refused(message, "give `--seeds N`, or list them: `--seed 1..N`"));
+        }
         Some(axis) => seed(&axis.values[0])?,
         None if is_trace => workload::scenario::SEED_DEFAULT.0,
         None => {
@@ -297,8 +296,7 @@ fn add_seeds(
 
 fn seed(text: &str) -> Result<u64, LabError> {
     let problem = "is no seed, a whole number from 0 to 2^64 - 1";
-    let bad = || SweepError::Values { axis: "seed".to_owned(), text: text.to_owned(), problem };
-    Ok(text.parse().map_err(|_| bad())?)
+    text.parse().map_err(|_| values::wrong("seed", text, problem))
 }
 
 /// All combinations of values, those of the last axis next to each other.
@@ -501,7 +499,7 @@ pub fn problem(outcomes: &Outcomes, stopped: bool) -> Option<LabError> {
         failures.iter().copied().find(|class| *class == Class::Invariant).or(failures.first().copied());
     match worst {
         _ if stopped && finished + failures.len() < total => Some(LabError::Interrupted { finished, total }),
-        Some(class) => Some(SweepError::SomeFailed { failed: failures.len(), total, class }.into()),
+        Some(class) => Some(LabError::SomeFailed { failed: failures.len(), total, class }),
         None => None,
     }
 }

@@ -72,7 +72,9 @@ pub fn scenario(
 /// Whether a scenario that replays a program names its trace.
 pub(crate) fn check(scenario: &Scenario) -> Result<(), LabError> {
     let is_complete = scenario.workload.name() != NAME || scenario.workload.trace_path().is_some();
-    if is_complete { Ok(()) } else { Err(LabError::NoTrace) }
+    let hint = "add `--param trace=FILE`; `pagetide capture -o FILE -- COMMAND` makes one";
+    let refused = || LabError::refused("`program` replays a trace, and none is named", hint);
+    if is_complete { Ok(()) } else { Err(refused()) }
 }
 
 /// What the results of a replay leave out: a sentence each.

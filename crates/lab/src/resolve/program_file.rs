@@ -102,7 +102,7 @@ pub fn info(path: &Path, options: &ReplayOptions) -> Result<TraceInfo, LabError>
 }
 
 fn unreadable(path: &Path, source: io::Error) -> LabError {
-    LabError::UnreadableTrace { path: path.to_owned(), source }
+    LabError::unreadable_trace(path, source)
 }
 
 fn raw(path: &Path) -> Result<Box<dyn Read>, LabError> {

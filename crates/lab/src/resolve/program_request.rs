@@ -72,7 +72,7 @@ impl ProgramRequest {
             }
         }
         match plan.iter().enumerate().find(|(place, run)| plan[..*place].contains(run)) {
-            Some((_, twice)) => Err(LabError::SameKernel(twice.label.clone())),
+            Some((_, twice)) => Err(LabError::same_kernel(&twice.label)),
             None => Ok(plan),
         }
     }

@@ -156,7 +156,11 @@ impl Request {
             Subject::Workload(name) => {
                 let is_path = name.contains('/') || Path::new(name).exists();
                 if is_path && WorkloadSpec::find(name).is_err() {
-                    return Err(LabError::NotAWorkload(name.clone()));
+                    return Err(LabError::refused(
+                        format!("`{name}` is neither a workload nor a scenario file"),
+                        "a scenario file is called `*.toml`, a recording's is `scenario.toml` in its folder; \
+                         `pagetide report DIR` shows recordings",
+                    ));
                 }
                 let mut scenario = defaults(name, moved_to.unwrap_or_default())?;
                 self.apply_to(&mut scenario, &names)?;
@@ -288,7 +292,7 @@ impl Request {
 }
 
 fn read_file(path: &Path) -> Result<String, LabError> {
-    std::fs::read_to_string(path).map_err(|source| LabError::Unreadable { path: path.to_owned(), source })
+    std::fs::read_to_string(path).map_err(|source| LabError::unreadable(path, source))
 }
 
 /// A machine that cannot be.
@@ -358,7 +362,11 @@ fn check(scenario: &Scenario) -> Result<(), LabError> {
             let simulated = |name: &&String| is_simulated_only(name);
             match scenario.sysctls.keys().find(simulated) {
                 Some(name) => {
-                    Err(LabError::NotOnReal { name: name.clone(), backend: scenario.backend.to_string() })
+                    let backend = &scenario.backend;
+                    Err(LabError::refused(
+                        format!("sysctl `{name}` cannot be set on `{backend}`, only on simulated kernels"),
+                        "leave it out, or run it with `--on sim`",
+                    ))
                 }
                 None => Ok(()),
             }

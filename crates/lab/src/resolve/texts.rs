@@ -34,7 +34,7 @@ pub(crate) fn check_changes(kernel: &KernelSpec) -> Result<(), ScenarioProblem> 
 pub(crate) fn sysctl_pairs(texts: &[String], names: &Names) -> Result<BTreeMap<String, String>, LabError> {
     let mut pairs = BTreeMap::new();
     for text in texts {
-        let (name, value) = split_pair(text).map_err(|_| LabError::SysctlNotAPair(text.clone()))?;
+        let (name, value) = split_pair(text).map_err(|_| LabError::not_a_pair(text))?;
         let name = names.vocabulary().sysctl(name)?;
         let second = parse_sysctl_value(&name, value)?;
         if let Some(first) = pairs.insert(name.clone(), second.clone()) {

@@ -14,8 +14,6 @@ use workload::scenario::parse_interval;
 
 use crate::error::LabError;
 
-pub use crate::error::capture::CaptureFailure;
-
 /// How often what came is written in any case, so that little is lost by a kill.
 const FLUSH: Duration = Duration::from_secs(10);
 
@@ -52,7 +50,7 @@ pub struct Done {
     /// How it ended, where that is no plain end.
     pub told: Option<String>,
     /// Why the trace is not whole.
-    pub failure: Option<CaptureFailure>,
+    pub failure: Option<LabError>,
 }
 
 /// Follows a program to its end and writes what it does to a new file. A signal whose number is put into `signal` is
@@ -62,7 +60,7 @@ pub struct Done {
 /// Nothing was started: the file exists, the program does not or cannot be followed, an option makes no sense.
 pub fn run(request: &Request<'_>, signal: &AtomicUsize) -> Result<Done, LabError> {
     let options = options(request)?;
-    let writer = TraceWriter::create(request.out).map_err(CaptureFailure::Trace)?;
+    let writer = TraceWriter::create(request.out).map_err(not_written)?;
     let mut writing = Writing::new(writer);
     let mut sink = |piece: Piece| writing.take(&piece);
     let captured = match &request.whom {
@@ -72,23 +70,31 @@ pub fn run(request: &Request<'_>, signal: &AtomicUsize) -> Result<Done, LabError
         }
         Whom::Process(pid) => ::capture::process(*pid, &options, signal, &mut sink),
     };
-    let captured = captured.map_err(CaptureFailure::Capture)?;
+    let captured = captured?;
     let footprint = (writing.footprint.file_bytes(), writing.footprint.memory_bytes());
-    let failure = writing.end(&captured).err().map(CaptureFailure::Trace);
-    let failure = failure.or_else(|| match captured.ended {
-        Ended::TooManyTasks => {
-            Some(CaptureFailure::TooManyTasks { max: options.tasks_max, path: request.out.into() })
-        }
-        _ => None,
+    let written = writing.end(&captured).map_err(not_written);
+    let whole = written.is_ok();
+    let failure = written.err().or_else(|| {
+        let max = (captured.ended == Ended::TooManyTasks).then_some(options.tasks_max)?;
+        let out = request.out.display();
+        Some(LabError::refused(
+            format!(
+                "the command was killed: it made more than {max} tasks; what it did until then is in `{out}`"
+            ),
+            "if it is meant to make so many, allow more with `--max-tasks`",
+        ))
     });
     let (status, told) = status(&captured, &request.whom);
-    let whole = !matches!(failure, Some(CaptureFailure::Trace(_)));
     Ok(Done {
         summary: if whole { summary(&captured, footprint, request.out) } else { String::new() },
         status,
         told,
         failure,
     })
+}
+
+fn not_written(error: TraceError) -> LabError {
+    LabError::Program(Box::new(error))
 }
 
 fn options(request: &Request<'_>) -> Result<Options, LabError> {
@@ -102,9 +108,9 @@ fn options(request: &Request<'_>) -> Result<Options, LabError> {
         }
     }
     if let Some(text) = request.max_tasks {
-        let wrong = || CaptureFailure::Tasks(text.to_owned());
+        let message = || format!("`--max-tasks` takes a whole number from 1 to 10000000, not `{text}`");
         let tasks = text.parse().ok().filter(|tasks| (1..=10_000_000).contains(tasks));
-        options.tasks_max = tasks.ok_or_else(wrong)?;
+        options.tasks_max = tasks.ok_or_else(|| LabError::refused(message(), "leave it away for 200000"))?;
     }
     Ok(options)
 }

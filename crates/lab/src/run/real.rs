@@ -66,9 +66,8 @@ pub fn parse_host_limit(text: &str) -> Result<Bytes, LabError> {
 /// # Errors
 /// It is neither.
 pub fn parse_disk_share(text: &str) -> Result<DiskShare, LabError> {
-    let hint = Some("write it as in `--host-disk 10G` or `--host-disk 80%`".to_owned());
-    text.parse()
-        .map_err(|error: NotAShare| LabError::Host { message: format!("`--host-disk`: {error}"), hint })
+    let hint = "write it as in `--host-disk 10G` or `--host-disk 80%`";
+    text.parse().map_err(|error: NotAShare| LabError::refused(format!("`--host-disk`: {error}"), hint))
 }
 
 /// Looks whether the real runs among `plan` fit this host, before any begins: memory, free disk, the
@@ -93,7 +92,7 @@ pub fn check(plan: &[PlannedRun], policy: &HostPolicy) -> Result<Vec<String>, La
                 })
             }
         };
-        let found = found.map_err(|(message, hint)| LabError::Host { message, hint })?;
+        let found = found.map_err(|(message, hint)| LabError::Refused { message, hint })?;
         // Seeds of one scenario have the same to say.
         said.extend(found.into_iter().filter(|text| !said.contains(text)).collect::<Vec<_>>());
     }
@@ -127,9 +126,8 @@ fn check_log(scenario: &Scenario) -> Result<(), LabError> {
     if is_xfs || scenario.guest.is_none_or(|guest| guest.xfs_log.is_none()) {
         return Ok(());
     }
-    let message = "`--vm-xfs-log` says how large a log of XFS is, and the disk has ext4".to_owned();
-    let hint = Some("leave it out, or add `--param filesystem=xfs`".to_owned());
-    Err(LabError::Host { message, hint })
+    let message = "`--vm-xfs-log` says how large a log of XFS is, and the disk has ext4";
+    Err(LabError::refused(message, "leave it out, or add `--param filesystem=xfs`"))
 }
 
 /// An error of a backend: its message and its hint.
@@ -246,7 +244,7 @@ pub fn record(
     let recorded = linux::record::run(program, args, sample_period(interval), signal);
     let recorded = recorded.map_err(|error| match error {
         LinuxError::Command { command, source } => LabError::Command { command, source },
-        error => LabError::Host { message: error.to_string(), hint: error.hint() },
+        error => LabError::Refused { message: error.to_string(), hint: error.hint() },
     })?;
     let release = recorded.result.kernel_release.clone();
     let again = command.iter().map(|word| shell_quoted(&word.to_string_lossy())).collect::<Vec<_>>();
@@ -276,7 +274,7 @@ pub fn fetch_uml(version: &str, tell: &mut dyn FnMut(&str)) -> Result<String, La
 fn fetched(kernel: Result<vm::Kernel, vm::VmError>) -> Result<String, LabError> {
     kernel
         .map(|kernel| kernel.release)
-        .map_err(|error| LabError::Host { message: error.to_string(), hint: error.hint() })
+        .map_err(|error| LabError::Refused { message: error.to_string(), hint: error.hint() })
 }
 
 /// The real kernels that were fetched, in a sentence; nothing without any.

@@ -113,7 +113,11 @@ impl Stepping {
         progress: impl FnMut(Progress) + 'static,
     ) -> Result<Self, LabError> {
         if scenario.backend != Backend::Sim {
-            return Err(LabError::NotStepped(scenario.backend.to_string()));
+            let backend = &scenario.backend;
+            return Err(LabError::refused(
+                format!("`{backend}` cannot be stopped and looked at: only simulated runs are stepped"),
+                "run it on `sim`",
+            ));
         }
         let (spec, identity): (SimRun, Recording) = plan(scenario, label)?;
         let begin = Instant::now();

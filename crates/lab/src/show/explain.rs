@@ -113,7 +113,14 @@ fn answered(with: With, question: &Question) -> Result<With, LabError> {
             Some(known) => Err(UnknownName::new("file with events", file, known).into()),
             None => Ok(with),
         },
-        _ => Err(LabError::NoEventsOfPages { label: with.recording.label, command: with.with_events }),
+        _ => {
+            let hint = match &with.with_events {
+                Some(command) => format!("record them with `{command}`"),
+                None => "only simulated runs record them: `pagetide explain WORKLOAD --file NAME`".to_owned(),
+            };
+            let label = &with.recording.label;
+            Err(LabError::refused(format!("`{label}` was recorded without events of pages"), hint))
+        }
     }
 }
 

@@ -16,8 +16,6 @@ use workload::names::nearest;
 use crate::error::LabError;
 use crate::show::view::headlines;
 
-pub use crate::error::fail_if::FailIfError;
-
 /// Reads limits.
 ///
 /// # Errors
@@ -26,7 +24,7 @@ pub fn parse(texts: &[String]) -> Result<Vec<Limit>, LabError> {
     let limits: Vec<Limit> = texts.iter().map(|text| limit(text)).collect::<Result<_, _>>()?;
     for (index, limit) in limits.iter().enumerate() {
         if limits[..index].contains(limit) {
-            return Err(LabError::Twice { option: "--fail-if", value: limit.text.clone() });
+            return Err(LabError::twice("--fail-if", &limit.text));
         }
     }
     Ok(limits)
@@ -52,29 +50,39 @@ pub fn doubtful(limits: &[Limit], workload: &str) -> Vec<String> {
 ///
 /// # Errors
 /// A limit on what no run has, or that does not suit it.
-pub fn judge(groups: &[Group<'_>], view: &View, limits: &[Limit]) -> Result<Vec<Judged>, FailIfError> {
+pub fn judge(groups: &[Group<'_>], view: &View, limits: &[Limit]) -> Result<Vec<Judged>, LabError> {
     report::judge_limits(groups, view, limits).map_err(|error| match error {
         LimitError::Unknown { limit, name, known } => {
             let unknown = UnknownName::new("metric", &name, known.iter().map(String::as_str));
-            FailIfError::Unknown { text: limit, unknown }
+            let message =
+                format!("`--fail-if '{limit}'`: no run has a metric, samples or a counter `{name}`");
+            LabError::refused(message, unknown.hint())
         }
-        error => FailIfError::Unsuitable(error),
+        error => {
+            let hint = match &error {
+                LimitError::NoDirection { name, .. } => {
+                    format!("say it with a sign, as in `{name} > +5%`, or `{name} changed by 5%`")
+                }
+                _ => "give the amount without a unit, or in percent".to_owned(),
+            };
+            LabError::refused(format!("`--fail-if`: {error}"), hint)
+        }
     })
 }
 
 /// That limits were not kept, if so.
-pub fn failure(judged: &[Judged]) -> Option<FailIfError> {
+pub fn failure(judged: &[Judged]) -> Option<LabError> {
     let failed = judged.iter().filter(|judged| judged.outcome.fails());
     let told: Vec<String> = failed.map(Judged::told).collect();
-    (!told.is_empty()).then_some(FailIfError::Crossed { failed: told.len(), total: judged.len(), told })
+    (!told.is_empty()).then_some(LabError::Crossed { failed: told.len(), total: judged.len(), told })
 }
 
-fn limit(text: &str) -> Result<Limit, FailIfError> {
+fn limit(text: &str) -> Result<Limit, LabError> {
+    const FORMS: &str = "write `METRIC < -5%` for the change from the baseline, `METRIC > 100` for the number \
+                         itself, `METRIC change > 100`, or `METRIC worse by 5%`";
     let text = text.trim();
-    let wrong = |problem: &str, hint: Option<&str>| FailIfError::Syntax {
-        text: text.to_owned(),
-        problem: problem.to_owned(),
-        hint: hint.map(str::to_owned),
+    let wrong = |problem: &str, hint: Option<&str>| {
+        LabError::refused(format!("`--fail-if '{text}'`: {problem}"), hint.unwrap_or(FORMS))
     };
     let (name, condition) = match text.find(['<', '>']) {
         Some(at) => compared(&text[..at], &text[at..]),

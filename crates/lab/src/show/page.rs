@@ -17,7 +17,7 @@ use crate::error::LabError;
 use crate::keep::folders::Loaded;
 use crate::keep::folders::is_replay;
 use crate::keep::trace::{check_folder_of, new_file_beside, unwritable};
-use crate::plan::ablate::FEATURES_MAX;
+use crate::resolve::planned::FEATURES_MAX;
 use crate::resolve::texts::shell_quoted;
 use crate::show::heat::heat;
 use crate::show::view::view;
@@ -223,7 +223,10 @@ pub fn command(folders: &[PathBuf], output: Option<&Path>) -> String {
 pub fn check_figure(path: &Path) -> Result<(), LabError> {
     match path.extension() {
         Some(extension) if extension.eq_ignore_ascii_case("svg") => check_writable(path),
-        _ => Err(LabError::NotSvg(path.to_owned())),
+        _ => Err(LabError::refused(
+            format!("`{}` is not named as what it would be: figures are written as SVG", path.display()),
+            format!("name it `{}`", path.with_extension("svg").display()),
+        )),
     }
 }
 
@@ -234,7 +237,7 @@ pub fn check_figure(path: &Path) -> Result<(), LabError> {
 pub fn check_writable(path: &Path) -> Result<(), LabError> {
     match may_replace(path).map_err(|source| unwritable(Some(path), source))? {
         true => check_folder_of(path),
-        false => Err(LabError::FileExists(path.to_owned())),
+        false => Err(LabError::file_exists(path)),
     }
 }
 
@@ -270,7 +273,12 @@ fn may_replace(path: &Path) -> io::Result<bool> {
 
 /// That a page has no figure of this name; `figures` are those that it has.
 pub fn no_figure(name: Option<&str>, figures: Vec<String>) -> LabError {
-    LabError::NoFigure { name: name.map(str::to_owned), figures }
+    let name = name.map_or_else(String::new, |name| format!(" `{name}`"));
+    let hint = match &figures[..] {
+        [] => "they have no readings over time, no samples and no waits".to_owned(),
+        figures => format!("there are {}", figures.join(", ")),
+    };
+    LabError::refused(format!("there is no figure{name} to draw of these recordings"), hint)
 }
 
 /// The features in which simulated kernels differ, as changes to the first one.

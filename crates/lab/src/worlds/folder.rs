@@ -38,7 +38,7 @@ impl WorldsFolder {
         let exists = path.symlink_metadata().is_ok();
         SweepFolder::open_for(path, PlanOf::Worlds, Vec::new(), plan, exists)?;
         let lock = path.join(plan_file(PlanOf::Worlds));
-        let lock = File::open(&lock).map_err(|source| LabError::Unreadable { path: lock, source })?;
+        let lock = File::open(&lock).map_err(|source| LabError::unreadable(&lock, source))?;
         match lock.try_lock() {
             // Where the system has no locks there is nobody to find out from.
             Ok(()) | Err(TryLockError::Error(_)) => {}
@@ -89,7 +89,7 @@ fn rows(path: &Path) -> Result<Vec<WorldRow>, LabError> {
         return Ok(rows);
     }
     let entries =
-        fs::read_dir(&unmerged).map_err(|source| LabError::Unreadable { path: unmerged.clone(), source })?;
+        fs::read_dir(&unmerged).map_err(|source| LabError::unreadable(&unmerged, source))?;
     for path in entries.flatten().map(|entry| entry.path()) {
         if path.extension().is_some_and(|is| is == "parquet") {
             let world = read_worlds(&path)?;

@@ -12,7 +12,6 @@ use report::{Better, Group, Place, Rules};
 
 use super::logs::{self, Log};
 use crate::error::LabError;
-use crate::error::mmtests::MmtestsError;
 
 /// Seconds between the starts of two runs: mmtests puts them in the order of these, and knows no simulated time.
 const APART: u64 = 1_000_000;
@@ -64,7 +63,10 @@ pub fn export(
     if !any_samples {
         let workload = groups.iter().flat_map(|group| &group.recordings).next();
         let workload = workload.map_or_else(String::new, |recording| recording.workload.clone());
-        return Err(MmtestsError::NoPlace { workload }.into());
+        return Err(LabError::refused(
+            format!("mmtests has no benchmark with samples such as those of `{workload}`"),
+            "it takes files per second, times of page faults, and other rates; `pagetide stats` shows all",
+        ));
     }
     write_all(&files, out)?;
     Ok(warnings)
@@ -155,10 +157,10 @@ fn gzip(text: &str) -> Vec<u8> {
 }
 
 /// Into a hidden folder beside `out`, which is renamed when all is there.
-fn write_all(files: &[(PathBuf, Vec<u8>)], out: &Path) -> Result<(), MmtestsError> {
+fn write_all(files: &[(PathBuf, Vec<u8>)], out: &Path) -> Result<(), LabError> {
     let unwritable = |path: &Path| {
-        let path = path.to_owned();
-        move |source| MmtestsError::Unwritable { path, source }
+        let what = format!("`{}`", path.display());
+        move |source| LabError::Unwritable { what, source }
     };
     let parent = out.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
     fs::create_dir_all(parent).map_err(unwritable(parent))?;

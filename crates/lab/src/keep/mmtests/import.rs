@@ -8,7 +8,7 @@ use flate2::read::MultiGzDecoder;
 use recording::Recording;
 
 use super::logs::{self, Samples};
-use crate::error::mmtests::MmtestsError;
+use crate::error::LabError;
 
 /// What a recording calls where it comes from.
 const BACKEND: &str = "mmtests";
@@ -29,12 +29,12 @@ pub struct Imported {
 ///
 /// # Errors
 /// There is no run in it, or a file cannot be read or holds something else.
-pub fn import(folder: &Path) -> Result<Imported, MmtestsError> {
+pub fn import(folder: &Path) -> Result<Imported, LabError> {
     let mut imported = Imported { recordings: Vec::new(), warnings: Vec::new() };
     let mut runs = if iterations(folder)?.is_empty() { folders_in(folder)? } else { vec![folder.to_owned()] };
     runs.retain(|run| iterations(run).is_ok_and(|iterations| !iterations.is_empty()));
     if runs.is_empty() {
-        return Err(MmtestsError::NoRun { path: folder.to_owned() });
+        return Err(no_run(folder));
     }
     let mut started: Vec<(u64, PathBuf)> = Vec::new();
     for run in runs {
@@ -51,16 +51,34 @@ pub fn import(folder: &Path) -> Result<Imported, MmtestsError> {
         }
     }
     if imported.recordings.is_empty() {
-        return Err(MmtestsError::NoRun { path: folder.to_owned() });
+        return Err(no_run(folder));
     }
     Ok(imported)
 }
 
-fn folders_in(folder: &Path) -> Result<Vec<PathBuf>, MmtestsError> {
-    let unreadable = |source| MmtestsError::Unreadable { path: folder.to_owned(), source };
+fn no_run(folder: &Path) -> LabError {
+    let message = format!("there is no run of mmtests in `{}`", folder.display());
+    LabError::refused(message, "name `work/log` of mmtests, or the folder of one run in it")
+}
+
+fn unreadable(path: &Path, source: io::Error) -> LabError {
+    LabError::Unreadable { path: path.to_owned(), source, hint: None }
+}
+
+/// That a file holds something else than mmtests writes.
+fn malformed(path: &Path) -> impl FnOnce((usize, String)) -> LabError {
+    let path = path.display().to_string();
+    move |(line, problem)| LabError::Refused {
+        message: format!("`{path}`, line {line}: {problem}"),
+        hint: None,
+    }
+}
+
+fn folders_in(folder: &Path) -> Result<Vec<PathBuf>, LabError> {
+    let failed = |source| unreadable(folder, source);
     let mut found = Vec::new();
-    for entry in fs::read_dir(folder).map_err(unreadable)? {
-        let path = entry.map_err(unreadable)?.path();
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
         if path.is_dir() {
             found.push(path);
         }
@@ -70,7 +88,7 @@ fn folders_in(folder: &Path) -> Result<Vec<PathBuf>, MmtestsError> {
 }
 
 /// The iterations of a run, by their numbers.
-fn iterations(run: &Path) -> Result<Vec<(u64, PathBuf)>, MmtestsError> {
+fn iterations(run: &Path) -> Result<Vec<(u64, PathBuf)>, LabError> {
     let number = |path: &PathBuf| path.file_name()?.to_str()?.strip_prefix("iter-")?.parse::<u64>().ok();
     let mut found: Vec<(u64, PathBuf)> =
         folders_in(run)?.into_iter().filter_map(|path| Some((number(&path)?, path))).collect();
@@ -79,27 +97,18 @@ fn iterations(run: &Path) -> Result<Vec<(u64, PathBuf)>, MmtestsError> {
 }
 
 /// When a run began, as its first iteration says; 0 where it does not.
-fn started_at(run: &Path) -> Result<u64, MmtestsError> {
+fn started_at(run: &Path) -> Result<u64, LabError> {
     let Some((_, first)) = iterations(run)?.into_iter().next() else { return Ok(0) };
     let Some((_, text)) = read_file(&first.join("tests-timestamp"))? else { return Ok(0) };
     let start = text.lines().find_map(|line| line.strip_prefix("start :: "));
     Ok(start.and_then(|start| start.trim().parse().ok()).unwrap_or(0))
 }
 
-fn read_iteration(
-    run: &str,
-    number: u64,
-    folder: &Path,
-    imported: &mut Imported,
-) -> Result<(), MmtestsError> {
-    let malformed = |path: &Path| {
-        let path = path.to_owned();
-        move |(line, problem)| MmtestsError::Malformed { path, line, problem }
-    };
+fn read_iteration(run: &str, number: u64, folder: &Path, imported: &mut Imported) -> Result<(), LabError> {
     let stamps = folder.join("tests-timestamp");
     let Some((path, text)) = read_file(&stamps)? else {
         let source = io::ErrorKind::NotFound.into();
-        return Err(MmtestsError::Unreadable { path: stamps, source });
+        return Err(unreadable(&stamps, source));
     };
     let tests = logs::read_timestamps(&text).map_err(malformed(&path))?;
     let state = read_file(&folder.join("tests-sysstate"))?;
@@ -130,14 +139,13 @@ fn read_iteration(
     Ok(())
 }
 
-fn read_samples(test: &str, folder: &Path) -> Result<Samples, MmtestsError> {
+fn read_samples(test: &str, folder: &Path) -> Result<Samples, LabError> {
     let mut samples = Samples::new();
     if !logs::READ.contains(&test) || !folder.is_dir() {
         return Ok(samples);
     }
-    let unreadable = |source| MmtestsError::Unreadable { path: folder.to_owned(), source };
-    let entries =
-        fs::read_dir(folder).map_err(unreadable)?.collect::<io::Result<Vec<_>>>().map_err(unreadable)?;
+    let failed = |source| unreadable(folder, source);
+    let entries = fs::read_dir(folder).map_err(failed)?.collect::<io::Result<Vec<_>>>().map_err(failed)?;
     let plain = |name: String| name.strip_suffix(".gz").map_or(name.clone(), str::to_owned);
     let mut names: Vec<String> =
         entries.iter().filter_map(|entry| entry.file_name().into_string().ok()).map(plain).collect();
@@ -145,17 +153,13 @@ fn read_samples(test: &str, folder: &Path) -> Result<Samples, MmtestsError> {
     names.dedup();
     for name in names {
         let Some((path, text)) = read_file(&folder.join(&name))? else { continue };
-        logs::read(test, &name, &text, &mut samples).map_err(|(line, problem)| MmtestsError::Malformed {
-            path,
-            line,
-            problem,
-        })?;
+        logs::read(test, &name, &text, &mut samples).map_err(malformed(&path))?;
     }
     Ok(samples)
 }
 
 /// The text of a file, packed by gzip or not, and the path that it was found at; `None` where there is none.
-fn read_file(path: &Path) -> Result<Option<(PathBuf, String)>, MmtestsError> {
+fn read_file(path: &Path) -> Result<Option<(PathBuf, String)>, LabError> {
     let with = |ending: &str| {
         let mut name = path.as_os_str().to_owned();
         name.push(ending);
@@ -163,17 +167,17 @@ fn read_file(path: &Path) -> Result<Option<(PathBuf, String)>, MmtestsError> {
     };
     let packed = with(".gz");
     let (path, bytes) = if packed.is_file() {
-        let unreadable = |source| MmtestsError::Unreadable { path: packed.clone(), source };
+        let failed = |source| unreadable(&packed, source);
         let mut bytes = Vec::new();
-        let file = fs::File::open(&packed).map_err(unreadable)?;
-        MultiGzDecoder::new(file).read_to_end(&mut bytes).map_err(unreadable)?;
+        let file = fs::File::open(&packed).map_err(failed)?;
+        MultiGzDecoder::new(file).read_to_end(&mut bytes).map_err(failed)?;
         (packed.clone(), bytes)
     } else if path.is_file() {
-        let bytes =
-            fs::read(path).map_err(|source| MmtestsError::Unreadable { path: path.to_owned(), source })?;
+        let bytes = fs::read(path).map_err(|source| unreadable(path, source))?;
         (path.to_owned(), bytes)
     } else if with(".xz").is_file() {
-        return Err(MmtestsError::Packed { path: with(".xz") });
+        let message = format!("`{}` is packed by xz", with(".xz").display());
+        return Err(LabError::refused(message, "unpack it with `unxz` first"));
     } else {
         return Ok(None);
     };

@@ -26,7 +26,7 @@ pub(crate) struct Input {
 impl Input {
     /// The trace called `name`. With `again` it can be opened more than once.
     pub(crate) fn new(name: &Path, again: bool) -> Result<Self, LabError> {
-        let unreadable = |source| LabError::UnreadableTrace { path: name.to_owned(), source };
+        let unreadable = |source| LabError::unreadable_trace(name, source);
         let mut kept = None;
         if again && name == Path::new(STDIN) {
             let mut file = NamedTempFile::new().map_err(unreadable)?;

@@ -183,8 +183,7 @@ impl ReplayScenario {
     /// # Errors
     /// It cannot be read, is no TOML, or lacks or has what a replay has not.
     pub fn read(path: &Path) -> Result<Self, LabError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| LabError::Unreadable { path: path.to_owned(), source })?;
+        let text = std::fs::read_to_string(path).map_err(|source| LabError::unreadable(path, source))?;
         Self::of_text(&text, path)
     }
 
@@ -194,7 +193,10 @@ impl ReplayScenario {
     /// It is no TOML, or lacks or has what a replay has not.
     pub fn of_text(text: &str, path: &Path) -> Result<Self, LabError> {
         Self::parse(text).map_err(|error| match error {
-            Problem::Text(problem) => LabError::ReplayFile { path: path.to_owned(), problem },
+            Problem::Text(problem) => LabError::refused(
+                format!("`{}` is no scenario of a replay: {problem}", path.display()),
+                "a replay's recording has one, as `scenario.toml`",
+            ),
             Problem::Lab(error) => *error,
         })
     }

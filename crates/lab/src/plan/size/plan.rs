@@ -1,6 +1,7 @@
 //! What a person asks for, with all names and values checked.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use mm::version::presets::Version;
@@ -15,7 +16,6 @@ use workload::{KernelSpec, Scenario};
 use super::curve;
 use super::measured::Target;
 use crate::error::LabError;
-use crate::error::size::{POINTS_MAX, POINTS_MIN, SizeError};
 use crate::name::names::Names;
 use crate::plan::replay::{STDIN, file_name};
 use crate::plan::sweep::{RUNS_MAX, sizes};
@@ -26,6 +26,12 @@ use crate::resolve::setting::Setting;
 use crate::resolve::texts::{kernel_named, newest_kernel, shell_quoted, sysctl_pairs};
 use crate::show::fail_if;
 
+/// The fewest limits of a curve that is searched.
+pub const POINTS_MIN: usize = 4;
+/// The most.
+pub const POINTS_MAX: usize = 500;
+/// What to do about a sample that is too small.
+pub(super) const LARGER_SAMPLE: &str = "take a larger part with `--sample`, or leave it out";
 /// The least that a group is limited to: below are batches of charges and of reclaim.
 pub(super) const LIMIT_LEAST: Bytes = Bytes(1 << 20);
 
@@ -127,7 +133,10 @@ impl SizeRequest {
         let kernel = kernel_named(self.kernel.as_deref().unwrap_or(newest_kernel()), &names)?;
         let version = Version::parse(&kernel.to_string()).expect("the vocabulary comes from the same table");
         if version.rules.cgroups == Cgroups::Off {
-            return Err(SizeError::NoCgroups(kernel.to_string()).into());
+            return Err(LabError::refused(
+                format!("`{kernel}` has no memory cgroups, so nothing can be limited"),
+                "name a kernel from linux-4.5 on with `--kernel`",
+            ));
         }
         let machine = names.vocabulary().machine(self.machine.as_deref().unwrap_or(first_machine().name))?;
         let sysctls = sysctl_pairs(&self.sysctls, &names)?;
@@ -137,20 +146,31 @@ impl SizeRequest {
         }
         let sample = self.sample.as_deref().map(one_in).transpose()?.filter(|&one_in| one_in > 1);
         if self.check_sample && sample.is_none() {
-            return Err(SizeError::NothingToCheck.into());
+            return Err(LabError::refused(
+                "`--check-sample` is for a sample, and all of the trace is run",
+                "add `--sample 1/16`, or leave it out",
+            ));
         }
         let verify = self.verify.as_deref().map(|backend| verified_on(backend, &kernel.base));
         if let Some(backend) = &verify {
             match backend.parse::<Backend>() {
-                Ok(Backend::Sim) | Err(_) => return Err(SizeError::Verify(backend.clone()).into()),
-                Ok(_) if self.check_stdin() => return Err(SizeError::VerifyStdin.into()),
+                Ok(Backend::Sim) | Err(_) => {
+                    let hint = "write `--verify uml:6.12`, `--verify vm:6.12` or `--verify host`; `--verify` alone, as \
+                                the last word, takes User-Mode Linux";
+                    return Err(LabError::refused(format!("`--verify {backend}` is no real kernel"), hint));
+                }
+                Ok(_) if self.check_stdin() => {
+                    let message = "a trace from standard input cannot be run on a real kernel, too";
+                    return Err(LabError::refused(message, "put the trace into a file first"));
+                }
                 Ok(_) => {}
             }
         }
         let (target, targets) = self.target()?;
         let points = self.points.unwrap_or(POINTS_DEFAULT);
         if !(POINTS_MIN..=POINTS_MAX).contains(&points) {
-            return Err(SizeError::Points(points).into());
+            let message = format!("`--points {points}` is out of range");
+            return Err(LabError::refused(message, format!("give from {POINTS_MIN} to {POINTS_MAX}")));
         }
         let interval = self.interval.as_deref().map(|text| parse_interval("--interval", text)).transpose()?;
         Ok(SizePlan {
@@ -162,12 +182,17 @@ impl SizeRequest {
             resolution: match &self.resolution {
                 None => RESOLUTION_DEFAULT,
                 Some(text) => {
-                    part(text, 0.5..=100.0).ok_or_else(|| SizeError::Resolution(text.clone()))? / 100.0
+                    let hint = "write a part from 0.5% to 100%, such as `--resolution 5%`";
+                    part(text, 0.5..=100.0, "--resolution", "distance of two limits", hint)? / 100.0
                 }
             },
             headroom: match &self.headroom {
                 None => HEADROOM_DEFAULT,
-                Some(text) => part(text, 0.0..=1000.0).ok_or_else(|| SizeError::Headroom(text.clone()))?,
+                Some(text) => {
+                    let hint = "write a part from 0% to 1000%, such as `--headroom 10%`";
+                    let what = "part by which `memory.max` is above `memory.high`";
+                    part(text, 0.0..=1000.0, "--headroom", what, hint)?
+                }
             },
             check_sample: self.check_sample,
             verify,
@@ -196,7 +221,7 @@ impl SizeRequest {
     fn seeds(&self) -> Result<Vec<u64>, LabError> {
         let (first, count) = (self.seed.unwrap_or(SEED_DEFAULT.0), self.seeds.unwrap_or(1));
         if !(1..=RUNS_MAX as u64).contains(&count) {
-            return Err(LabError::Seeds { seeds: count, max: RUNS_MAX as u64 });
+            return Err(LabError::seeds(count, RUNS_MAX as u64));
         }
         Ok((0..count).map(|offset| first.wrapping_add(offset)).collect())
     }
@@ -206,12 +231,20 @@ impl SizeRequest {
         let mut limits = sizes("--limits", text)?;
         limits.sort_unstable();
         if let Some(pair) = limits.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(LabError::Twice { option: "--limits", value: pair[0].to_string() });
+            return Err(LabError::twice("--limits", pair[0]));
         }
         let least = Bytes(LIMIT_LEAST.get() * u64::from(one_in));
         match limits.first() {
             Some(&limit) if limit < least => {
-                Err(SizeError::LimitTooSmall { limit, least, sampled: limit >= LIMIT_LEAST }.into())
+                let (of_sample, hint) = match limit >= LIMIT_LEAST {
+                    true => (" with this sample", LARGER_SAMPLE),
+                    false => {
+                        ("", "below that are the kernel's own batches, and a run ends in the OOM killer")
+                    }
+                };
+                let message =
+                    format!("{limit} is below {least}, the least that a run can be limited to{of_sample}");
+                Err(LabError::refused(message, hint))
             }
             _ => Ok(Some(limits)),
         }
@@ -230,7 +263,8 @@ impl SizeRequest {
         };
         let mut targets = Vec::new();
         if let Some(text) = slowdown {
-            let percent = part(text, 0.0..=1e6).ok_or_else(|| SizeError::Slowdown(text.to_owned()))?;
+            let hint = "write a part from 0%, such as `--slowdown 5%`";
+            let percent = part(text, 0.0..=1e6, "--slowdown", "part by which a run may be slower", hint)?;
             targets.push(format!("{metric} > +{percent}%"));
         }
         targets.extend(self.fail_if.iter().cloned());
@@ -318,14 +352,14 @@ impl SizePlan {
     pub(super) fn check_warmup(&self, requests: impl Iterator<Item = u64>) -> Result<(), LabError> {
         for requests in requests {
             if requests > 0 && self.options.warmup.of(requests) == WarmupEnd::Requests(requests) {
-                return Err(LabError::AllWarmup(warmup_is_all(self.options.warmup, requests)));
+                return Err(LabError::all_warmup(warmup_is_all(self.options.warmup, requests)));
             }
         }
         Ok(())
     }
 
     /// Refuses what is for traces of requests.
-    pub(super) fn check_program(&self) -> Result<(), SizeError> {
+    pub(super) fn check_program(&self) -> Result<(), LabError> {
         let options = &self.options;
         let given = [
             ("--sample", self.request.sample.is_some()),
@@ -334,7 +368,12 @@ impl SizePlan {
             ("--unsorted", options.unsorted),
         ];
         match given.into_iter().find(|(_, given)| *given) {
-            Some((option, _)) => Err(SizeError::NotOfPrograms { option, path: self.trace.clone() }),
+            Some((option, _)) => {
+                let trace = self.trace.display();
+                let message =
+                    format!("`{option}` is for traces of requests, and `{trace}` is that of a program");
+                Err(LabError::refused(message, "leave it out"))
+            }
             None => Ok(()),
         }
     }
@@ -385,17 +424,25 @@ impl SizePlan {
     }
 }
 
-/// `5%` or `5`, in percent, if it is in a range.
-fn part(text: &str, range: std::ops::RangeInclusive<f64>) -> Option<f64> {
-    let number = text.trim();
-    let number = number.strip_suffix('%')?.trim_end();
-    let value: f64 = number.parse().ok()?;
-    range.contains(&value).then_some(value)
+/// `5%`, in percent, if it is in a range; else that `option` takes a `what`.
+fn part(
+    text: &str,
+    range: RangeInclusive<f64>,
+    option: &str,
+    what: &str,
+    hint: &str,
+) -> Result<f64, LabError> {
+    let number = text.trim().strip_suffix('%').and_then(|number| number.trim_end().parse().ok());
+    let value = number.filter(|value| range.contains(value));
+    value.ok_or_else(|| LabError::refused(format!("`{option} {text}` is no {what}"), hint))
 }
 
 /// `1/16`.
-fn one_in(text: &str) -> Result<u32, SizeError> {
-    let wrong = || SizeError::Sample { text: text.to_owned() };
+fn one_in(text: &str) -> Result<u32, LabError> {
+    let wrong = || {
+        let hint = format!("write one in so many, from `1/1` to `1/{ONE_IN_MAX}`, such as `--sample 1/16`");
+        LabError::refused(format!("`--sample {text}` is no part of a trace"), hint)
+    };
     let (one, many) = text.trim().split_once('/').ok_or_else(wrong)?;
     let many: u32 = many.trim().parse().map_err(|_| wrong())?;
     if one.trim() != "1" || !(1..=ONE_IN_MAX).contains(&many) {

@@ -26,7 +26,6 @@ use workload::trace::TraceFormat;
 use super::control::{SizeControl, SizeProgress};
 use super::plan::SizePlan;
 use crate::error::LabError;
-use crate::error::size::SizeError;
 use crate::plan::replay::{CacheSpec, ReplayScenario, TraceId};
 use crate::resolve::program;
 use crate::resolve::setting::Setting;
@@ -120,7 +119,11 @@ impl<'a> Field<'a> {
         out: Option<&Path>,
     ) -> Result<Self, LabError> {
         if source.held().is_some_and(|held| held.whole.footprint_pages == 0) {
-            return Err(SizeError::NoPages(plan.trace.clone()).into());
+            let trace = plan.trace.display();
+            return Err(LabError::refused(
+                format!("`{trace}` asks for no page: all of its requests are of 0 bytes"),
+                "check the trace's column of sizes",
+            ));
         }
         let mem = memory(plan, source.footprint())?;
         let out = out.map(Path::to_owned);
@@ -297,11 +300,15 @@ const TIMES: [(&str, u64); 2] = [("vm.dirty_writeback_centisecs", 500), ("vm.dir
 const AMOUNTS: [&str; 2] = ["vm.dirty_bytes", "vm.dirty_background_bytes"];
 
 /// Memory of the machine: what was asked for, or enough that only the group's limit counts.
-fn memory(plan: &SizePlan, footprint: Bytes) -> Result<Bytes, SizeError> {
+fn memory(plan: &SizePlan, footprint: Bytes) -> Result<Bytes, LabError> {
     match plan.mem {
-        Some(mem) if mem.get() < footprint.get() + footprint.get() / 16 => {
-            Err(SizeError::Mem { mem, footprint })
-        }
+        Some(mem) if mem.get() < footprint.get() + footprint.get() / 16 => Err(LabError::refused(
+            format!(
+                "`--mem {mem}` is too little for the trace without a limit, which asks for {footprint} of \
+                     different pages"
+            ),
+            "leave `--mem` out, or give more: the group is to be limited, not the machine",
+        )),
         Some(mem) => Ok(mem),
         None => {
             let needed = footprint.get().saturating_mul(ROOM.0) / ROOM.1 + ROOM_MORE;

@@ -14,7 +14,6 @@ use super::measured::{Target, hit_ratio, point};
 use super::plan::LIMIT_LEAST;
 use super::runs::{Field, Run};
 use crate::error::LabError;
-use crate::error::size::SizeError;
 
 /// The search for the curve, with what has finished of it.
 pub(super) struct Search<'a> {
@@ -57,7 +56,10 @@ impl<'a> Search<'a> {
             return Err(LabError::Interrupted { finished: 0, total: 1 });
         };
         if base.iter().any(|run| run.metrics.is_empty()) {
-            return Err(SizeError::KilledUnlimited.into());
+            return Err(LabError::refused(
+                "without a limit the OOM killer ended the run",
+                "give the machine more memory with `--mem`",
+            ));
         }
         let pages =
             base.iter().filter_map(|run| run.metrics.get("pages_held")).fold(0.0, |a, &b| f64::max(a, b));

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use workload::scenario::Backend;
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::{SweepError, SweepPlan};
+use super::SweepPlan;
 use crate::error::LabError;
 use crate::error::class::Class;
 use crate::keep::folders::is_replay;
@@ -121,7 +121,10 @@ impl SweepPlan {
         let planned = self.planned().unwrap_or_default();
         let real = planned.iter().map(|run| &run.scenario.backend).find(|backend| **backend != Backend::Sim);
         if let Some(backend) = real {
-            return Err(SweepError::NotSimulated(backend.to_string()).into());
+            return Err(LabError::refused(
+                format!("a sweep into a dataset runs the model, and this one runs on `{backend}`"),
+                "what runs on real kernels differs from run to run: `pagetide sweep` keeps recordings of them",
+            ));
         }
         let axes = self.axes.iter();
         let run = |(run, scenario): (&super::SweepRun, String)| HandedRun {
@@ -383,11 +386,15 @@ pub fn written(plan: &HandedOver) -> String {
 /// # Errors
 /// It is none, or another version's.
 pub fn read_handed_over(json: &str) -> Result<HandedOver, LabError> {
-    let plan: HandedOver =
-        serde_json::from_str(json).map_err(|error| SweepError::NoPlanAtAll(error.to_string()))?;
+    let plan: HandedOver = serde_json::from_str(json).map_err(|error| LabError::Refused {
+        message: format!("this is no plan of a sweep: {error}"),
+        hint: None,
+    })?;
     let here = env!("CARGO_PKG_VERSION");
     if plan.version != here {
-        return Err(SweepError::OtherVersion { planned: plan.version, here: here.to_owned() }.into());
+        let message =
+            format!("the sweep was planned by pagetide {}, and this is pagetide {here}", plan.version);
+        return Err(LabError::refused(message, "install the same version everywhere, workers included"));
     }
     Ok(plan)
 }

@@ -10,8 +10,9 @@ use recording::folder::remove_left;
 use recording::{Recording, RecordingError};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::{PlanOf, SweepError, SweepPlan};
+use super::SweepPlan;
 use crate::error::LabError;
+use crate::resolve::planned::PlanOf;
 
 /// The file that holds the plan.
 pub(crate) const fn plan_file(of: PlanOf) -> &'static str {
@@ -71,16 +72,30 @@ impl SweepFolder {
             return Ok((folder, none));
         }
         match (file.is_file(), resume) {
-            (true, false) => return Err(SweepError::Exists { path: path.to_owned(), of }.into()),
+            (true, false) => {
+                let message = format!("`{}` has {} already", path.display(), of.told());
+                return Err(LabError::refused(
+                    message,
+                    "add `--resume` to go on with it, or name a new folder",
+                ));
+            }
             (false, false) => return Err(RecordingError::Exists { path: path.to_owned() }.into()),
-            (false, true) => return Err(SweepError::NoPlan { path: path.to_owned(), of }.into()),
+            (false, true) => {
+                let message = format!("`{}` is no folder of {}", path.display(), of.told());
+                let hint = match of {
+                    PlanOf::Worlds => "name a new folder",
+                    _ => "leave `--resume` out and name a new folder",
+                };
+                return Err(LabError::refused(message, hint));
+            }
             (true, true) => {}
         }
-        let found = fs::read_to_string(&file)
-            .map_err(|source| LabError::Unreadable { path: file.clone(), source })?;
+        let found = fs::read_to_string(&file).map_err(|source| LabError::unreadable(&file, source))?;
         if found != written {
-            let differences = differences(&found, written);
-            return Err(SweepError::OtherPlan { path: path.to_owned(), of, differences }.into());
+            let differences = differences(&found, written).join("; ");
+            let message = format!("`{}` has {} of another plan: {differences}", path.display(), of.told());
+            let hint = "give the options that it was begun with, or name a new folder";
+            return Err(LabError::refused(message, hint));
         }
         // What was killed is made again, and of those that finished an earlier try may be left.
         folder.names.iter().try_for_each(|name| remove_left(&folder.path.join(name)))?;

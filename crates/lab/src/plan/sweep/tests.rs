@@ -106,7 +106,7 @@ fn a_run_that_fails_does_not_keep_others_from_running_and_an_interruption_keeps_
     let stop = std::sync::Arc::clone(&control.stop);
     let control = SweepControl::Runs(control);
     let refuse_first = |index: usize, _: &Recording| {
-        if index == 0 { Err(LabError::EmptyFolder("full disk".into())) } else { Ok(()) }
+        if index == 0 { Err(LabError::refused("full disk", "make room")) } else { Ok(()) }
     };
     let outcomes = plan.run(vec![None; 3], 1, &control, refuse_first).unwrap();
     let ended: Vec<_> =

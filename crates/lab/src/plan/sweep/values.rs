@@ -10,7 +10,7 @@
 use units::{Bytes, parse_size};
 use workload::amount::parse_count;
 
-use super::SweepError;
+use crate::error::LabError;
 
 /// Values that one axis takes at most: more than that are a mistake.
 const VALUES_MAX: usize = 1_000;
@@ -29,10 +29,10 @@ pub(super) enum Kind {
 }
 
 /// The values that `text` lists for `axis`.
-pub(super) fn values(axis: &str, text: &str, kind: Kind) -> Result<Vec<String>, SweepError> {
+pub(super) fn values(axis: &str, text: &str, kind: Kind) -> Result<Vec<String>, LabError> {
     let mut all = Vec::new();
     for item in items(text) {
-        let bad = |problem| SweepError::Values { axis: axis.to_owned(), text: item.to_owned(), problem };
+        let bad = |problem| wrong(axis, item, problem);
         let trimmed = item.trim();
         let quoted = trimmed.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
         match (quoted, trimmed.split_once("..")) {
@@ -44,14 +44,31 @@ pub(super) fn values(axis: &str, text: &str, kind: Kind) -> Result<Vec<String>, 
             (None, Some((first, rest))) => all.extend(range(first, rest, kind).map_err(bad)?),
         }
         if all.len() > VALUES_MAX {
-            return Err(SweepError::TooManyValues { axis: axis.to_owned(), max: VALUES_MAX });
+            let message = format!("`{axis}` has more than {VALUES_MAX} values");
+            return Err(LabError::refused(message, LARGER_STEPS));
         }
     }
-    let twice = all.iter().enumerate().find(|(index, value)| all[..*index].contains(value));
-    match twice {
-        Some((_, value)) => Err(SweepError::ValueTwice { axis: axis.to_owned(), value: value.clone() }),
+    let again = all.iter().enumerate().find(|(index, value)| all[..*index].contains(value));
+    match again {
+        Some((_, value)) => Err(twice(axis, value)),
         None => Ok(all),
     }
+}
+
+/// What to do about too many values.
+pub(super) const LARGER_STEPS: &str = "take larger steps, as in `0..1000+100` or `1..1000*10`";
+
+/// A text that is no value, list or range.
+pub(super) fn wrong(axis: &str, text: &str, problem: &str) -> LabError {
+    const SYNTAX: &str = "write values as `10,100,1000`, numbers also as `0..11` or `0..100+10`, sizes as \
+                          `256M..2G` (doubling) or `256M..512M+32M`; what has commas or `..` itself goes in \
+                          double quotes";
+    LabError::refused(format!("`{axis}`: `{text}` {problem}"), SYNTAX)
+}
+
+/// A value that is listed twice.
+pub(super) fn twice(axis: &str, value: &str) -> LabError {
+    LabError::refused(format!("`{axis}` has the value `{value}` twice"), "use `--seeds N` to repeat runs")
 }
 
 /// The parts between commas, but those within quotes.
