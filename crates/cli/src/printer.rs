@@ -3,7 +3,6 @@
 //! A reader that has gone away (`| head`) is no error. Colour is for terminals only, and never
 //! when `NO_COLOR` is set.
 
-use std::error::Error;
 use std::io::{self, IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
@@ -85,7 +84,11 @@ impl Printer {
     pub(crate) fn failure(&self, failure: &Failure) -> u8 {
         match failure {
             Failure::Lab(error) => {
-                self.error(error, error.hint().as_deref());
+                self.labelled("error", AnsiColor::Red, &error.to_string());
+                error.causes().iter().for_each(|cause| self.note(&format!("  caused by: {cause}")));
+                if let Some(hint) = error.hint() {
+                    self.labelled("hint", AnsiColor::Cyan, &hint);
+                }
                 match error.class() {
                     Class::Interrupted => signals::exit_code(),
                     class => exit::code(class),
@@ -100,23 +103,6 @@ impl Printer {
                 self.note(&format!("  caused by: {error}"));
                 exit::INTERNAL
             }
-        }
-    }
-
-    fn error(&self, error: &dyn Error, hint: Option<&str>) {
-        let mut told = error.to_string();
-        self.labelled("error", AnsiColor::Red, &told);
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            let text = error.to_string();
-            if !told.contains(&text) {
-                self.note(&format!("  caused by: {text}"));
-                told = text;
-            }
-            cause = error.source();
-        }
-        if let Some(hint) = hint {
-            self.labelled("hint", AnsiColor::Cyan, hint);
         }
     }
 

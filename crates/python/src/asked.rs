@@ -1,7 +1,7 @@
 //! What Python asks for to requests of the lab.
 //!
-//! The package makes texts of everything (`pagetide/_asked.py`), which the lab reads and checks: a mistake is told as
-//! on the command line. Left out: lists of values, of which a sweep is made.
+//! The package makes texts of everything (`pagetide/_scenario.py`), which the lab reads and checks: a mistake is told
+//! as on the command line. Left out: lists of values, of which a sweep is made.
 
 use std::path::PathBuf;
 

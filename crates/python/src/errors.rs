@@ -3,8 +3,6 @@
 //! The classes are those of the package (`pagetide/_errors.py`), one for each of the lab's; what decides an exit code
 //! there decides the class here.
 
-use std::error::Error;
-
 use lab::{Class, LabError};
 use pyo3::prelude::*;
 
@@ -17,7 +15,7 @@ pub(crate) fn raised(py: Python<'_>, error: &LabError) -> PyErr {
         Class::Limit => "LimitError",
         Class::Interrupted => "Interrupted",
     };
-    told(py, class, &error.to_string(), causes(error), error.hint())
+    told(py, class, &error.to_string(), error.causes(), error.hint())
 }
 
 /// Options that do not go together.
@@ -44,22 +42,6 @@ impl<T, E: Into<LabError>> OrRaised<T> for Result<T, E> {
     fn or_raised(self, py: Python<'_>) -> PyResult<T> {
         self.map_err(|error| raised(py, &error.into()))
     }
-}
-
-/// As the command line lists them: those that say more than the line above.
-fn causes(error: &LabError) -> Vec<String> {
-    let mut told = error.to_string();
-    let mut causes = Vec::new();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let text = error.to_string();
-        if !told.contains(&text) {
-            causes.push(text.clone());
-            told = text;
-        }
-        cause = error.source();
-    }
-    causes
 }
 
 fn told(py: Python<'_>, class: &str, message: &str, causes: Vec<String>, hint: Option<String>) -> PyErr {

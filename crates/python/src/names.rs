@@ -1,6 +1,6 @@
 //! Names that can be given, and the zones of a machine: `pagetide list`.
 
-use lab::names::{Listing, list};
+use lab::names::list;
 use lab::zones::ZonesRequest;
 use pyo3::prelude::*;
 
@@ -10,17 +10,8 @@ use crate::shown::parsed;
 /// The rows of a list, each a dictionary.
 #[pyfunction]
 pub(crate) fn list_names<'py>(py: Python<'py>, what: &str) -> PyResult<Bound<'py, PyAny>> {
-    let listing = match what {
-        "workloads" => Listing::Workloads,
-        "kernels" => Listing::Kernels,
-        "features" => Listing::Features,
-        "sysctls" => Listing::Sysctls,
-        "counters" => Listing::Counters,
-        "machines" => Listing::Machines,
-        "policies" => Listing::Policies,
-        other => return Err(usage(py, &format!("there is no list of {other}"))),
-    };
-    rows(py, &list(listing))
+    let list = list(what).ok_or_else(|| usage(py, &format!("there is no list of {what}")))?;
+    rows(py, &list)
 }
 
 /// The zones of a machine after boot.

@@ -1,7 +1,6 @@
 //! Arguments of `pagetide list`.
 
 use clap::{Args, ValueEnum};
-use lab::names::Listing;
 
 use super::Format;
 
@@ -62,20 +61,4 @@ pub(crate) enum ListWhat {
     Policies,
     /// Zones of a machine as they are after boot: watermarks, reserves, per-CPU lists
     Zones,
-}
-
-impl ListWhat {
-    /// The list of names; zones depend on a machine.
-    pub(crate) fn listing(self) -> Option<Listing> {
-        match self {
-            Self::Workloads => Some(Listing::Workloads),
-            Self::Kernels => Some(Listing::Kernels),
-            Self::Features => Some(Listing::Features),
-            Self::Sysctls => Some(Listing::Sysctls),
-            Self::Counters => Some(Listing::Counters),
-            Self::Machines => Some(Listing::Machines),
-            Self::Policies => Some(Listing::Policies),
-            Self::Zones => None,
-        }
-    }
 }

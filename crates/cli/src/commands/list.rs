@@ -1,5 +1,6 @@
 //! `pagetide list`: names in columns, and the zones of a machine.
 
+use clap::ValueEnum;
 use lab::names;
 use lab::zones::{ZonesRequest, zones};
 
@@ -7,8 +8,9 @@ use crate::args::{Format, ListArgs, ListWhat};
 use crate::printer::{Failure, Printer};
 
 pub(crate) fn list(args: &ListArgs, printer: &Printer) -> Result<(), Failure> {
-    let list = match (args.what.listing(), args.given()) {
-        (Some(listing), None) => names::list(listing),
+    let named = args.what.to_possible_value().and_then(|what| names::list(what.get_name()));
+    let list = match (named, args.given()) {
+        (Some(list), None) => list,
         (Some(_), Some(option)) => {
             let problem = format!("`{option}` is for `list zones`; it changes nothing about names");
             return Err(Failure::Usage(problem));

@@ -7,12 +7,12 @@ use lab::replay::Outcomes;
 use lab::sweep::{
     self, RUNS_MAX, RUNS_MAX_OF_DATASET, SweepControl, SweepFolder, SweepPlan, SweepRequest, Swept, problem,
 };
-use lab::{Ended, GuestRequest, LabError, Recording, Request, Subject};
+use lab::{Ended, LabError, Recording, Request, Subject};
 use report::{SweepRow, SweepRows};
 
 use super::replay::check_stdin;
-use super::{dask, host_policy, keep_runs, plot};
-use crate::args::{Events, Format, SweepArgs, Verbosity};
+use super::{dask, guest_request, host_policy, keep_runs, plot};
+use crate::args::{Events, Format, HostArgs, SweepArgs, Verbosity};
 use crate::exit;
 use crate::printer::{Failure, Printer};
 use crate::progress::{ReplayBar, RunProgress};
@@ -30,7 +30,7 @@ pub(crate) fn sweep(args: &SweepArgs, printer: &Printer) -> Result<u8, Failure> 
         return dask::sweep(args, &plan, scheduler, printer);
     }
     let (folder, finished) = begin(args.grid.out.as_deref(), &plan, args.grid.resume, &plan.size(), printer)?;
-    let (outcomes, stopped) = run(args, &plan, folder.as_ref(), finished, printer)?;
+    let (outcomes, stopped) = run(args.jobs, &args.host, &plan, folder.as_ref(), finished, printer)?;
     let rows = rows(&plan, &outcomes, args.grid.all);
     if !rows.rows.is_empty() {
         printer.data(&shown(&rows, args.grid.format, printer.width())?)?;
@@ -61,12 +61,7 @@ pub(super) fn begin(
 }
 
 fn request(args: &SweepArgs) -> SweepRequest {
-    let guest = GuestRequest {
-        cpus: args.vm.cpus,
-        numa_nodes: args.vm.numa_nodes,
-        lru_gen: args.vm.lru_gen.clone(),
-        xfs_log: args.vm.xfs_log,
-    };
+    let guest = guest_request(&args.vm);
     let base = Request::new(Subject::of_argument(&args.subject));
     SweepRequest {
         subject: args.subject.clone(),
@@ -103,8 +98,9 @@ fn check_unused(args: &SweepArgs, plan: &SweepPlan) -> Result<(), Failure> {
 }
 
 /// Runs what has not finished; tells also whether it was interrupted.
-fn run(
-    args: &SweepArgs,
+pub(super) fn run(
+    jobs: Option<usize>,
+    host: &HostArgs,
     plan: &SweepPlan,
     folder: Option<&SweepFolder>,
     finished: Vec<Option<Recording>>,
@@ -114,9 +110,9 @@ fn run(
         Some(folder) => folder.keep(index, recording),
         None => Ok(()),
     };
-    let jobs = args.jobs.unwrap_or(0);
+    let jobs = jobs.unwrap_or(0);
     if let Some(runs) = plan.planned() {
-        let policy = host_policy(&args.host, runs.iter().map(|run| &run.scenario))?;
+        let policy = host_policy(host, runs.iter().map(|run| &run.scenario))?;
         let left = finished.iter().filter(|recording| recording.is_none()).count();
         let mut progress = RunProgress::new(left, policy, printer);
         if let Some(folder) = folder.cloned() {

@@ -314,6 +314,22 @@ impl LabError {
         }
     }
 
+    /// Its causes, each that says more than what it caused.
+    pub fn causes(&self) -> Vec<String> {
+        let mut causes = Vec::new();
+        let mut told = self.to_string();
+        let mut cause = std::error::Error::source(self);
+        while let Some(error) = cause {
+            let text = error.to_string();
+            if !told.contains(&text) {
+                causes.push(text.clone());
+                told = text;
+            }
+            cause = error.source();
+        }
+        causes
+    }
+
     /// The message with its causes, in one line.
     pub fn told(&self) -> String {
         let mut told = self.to_string();

@@ -13,36 +13,18 @@ use workload::ParamSpec;
 use workload::policy::POLICIES;
 use workload::vocabulary::Vocabulary;
 
-/// A list of names that `pagetide list` can show.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Listing {
-    /// Workloads with their parameters.
-    Workloads,
-    /// Named kernels.
-    Kernels,
-    /// Features that a kernel can have or not.
-    Features,
-    /// Sysctls that the model reads.
-    Sysctls,
-    /// Counters in recordings.
-    Counters,
-    /// Machines.
-    Machines,
-    /// Replacement policies for replays.
-    Policies,
-}
-
-/// The entries of a list, in the order in which they are shown.
-pub fn list(listing: Listing) -> List {
-    match listing {
-        Listing::Workloads => workloads(),
-        Listing::Kernels => named("kernels", "kernel", Version::presets()),
-        Listing::Features => features(),
-        Listing::Sysctls => sysctls(),
-        Listing::Counters => crate::name::counters::list(),
-        Listing::Machines => machines(),
-        Listing::Policies => policies(),
-    }
+/// The entries of the list `what`, in the order in which they are shown; `None` where there is no such list.
+pub fn list(what: &str) -> Option<List> {
+    Some(match what {
+        "workloads" => workloads(),
+        "kernels" => named("kernels", "kernel", Version::presets()),
+        "features" => features(),
+        "sysctls" => sysctls(),
+        "counters" => crate::name::counters::list(),
+        "machines" => machines(),
+        "policies" => policies(),
+        _ => return None,
+    })
 }
 
 /// Features with the oldest modelled kernel that has each; `none` has those that were never merged.
@@ -163,25 +145,25 @@ mod tests {
 
     #[test]
     fn every_list_has_entries_and_every_entry_says_what_it_is() {
-        for (listing, about) in [
-            (Listing::Workloads, "help"),
-            (Listing::Kernels, "help"),
-            (Listing::Features, "help"),
-            (Listing::Sysctls, "help"),
-            (Listing::Counters, "file"),
-            (Listing::Machines, "source"),
-            (Listing::Policies, "help"),
+        for (what, about) in [
+            ("workloads", "help"),
+            ("kernels", "help"),
+            ("features", "help"),
+            ("sysctls", "help"),
+            ("counters", "file"),
+            ("machines", "source"),
+            ("policies", "help"),
         ] {
-            let about = list(listing).column(about);
-            assert!(!about.is_empty() && about.iter().all(|text| !text.is_empty()), "{listing:?}");
+            let about = list(what).unwrap().column(about);
+            assert!(!about.is_empty() && about.iter().all(|text| !text.is_empty()), "{what}");
         }
     }
 
     #[test]
     fn every_listed_kernel_and_feature_reads_as_a_kernel() {
         let names = Names::default();
-        for kernel in list(Listing::Kernels).column("kernel") {
-            for feature in list(Listing::Features).column("feature") {
+        for kernel in list("kernels").unwrap().column("kernel") {
+            for feature in list("features").unwrap().column("feature") {
                 let text = format!("{kernel}+{feature}");
                 let spec = names.vocabulary().kernel(&text).unwrap();
                 // A feature that the kernel has already is known, too.

@@ -21,7 +21,7 @@ use crate::resolve::defaults::guest_mem;
 use crate::resolve::planned::PlannedRun;
 use crate::resolve::request::{GuestRequest, Request, Subject};
 use crate::resolve::setting::machine_spec;
-use crate::resolve::texts::{kernel_named, listed};
+use crate::resolve::texts::{first_twice, kernel_named, listed};
 use crate::resolve::variant::{Variant, label, variant};
 
 /// Seeds that one comparison takes at most: more runs than that are a mistake.
@@ -107,14 +107,7 @@ pub fn plan(
         }
     }
     match &variants[..] {
-        [only] => {
-            let hint = match only.scenarios[0].backend {
-                Backend::Sim => "name a second one with `--kernel`",
-                _ => "name a second one with `--on`, such as `--on sim`",
-            };
-            let message = format!("there is only `{}`: nothing to compare it with", only.label);
-            Err(LabError::refused(message, hint))
-        }
+        [only] => Err(nothing_beside(only)),
         _ => {
             if sides.guest_stands_for_machine() {
                 assumed.extend(assumed_machine(&variants));
@@ -125,11 +118,19 @@ pub fn plan(
     }
 }
 
+fn nothing_beside(only: &Variant) -> LabError {
+    let hint = match only.scenarios[0].backend {
+        Backend::Sim => "name a second one with `--kernel`",
+        _ => "name a second one with `--on`, such as `--on sim`",
+    };
+    LabError::refused(format!("there is only `{}`: nothing to compare it with", only.label), hint)
+}
+
 fn distinct(backends: &[String]) -> Result<Vec<Backend>, LabError> {
     let parsed = backends.iter().map(|text| text.parse().map_err(LabError::from));
     let backends: Vec<Backend> = parsed.collect::<Result<_, _>>()?;
-    match backends.iter().enumerate().find(|(index, backend)| backends[..*index].contains(backend)) {
-        Some((_, twice)) => Err(LabError::twice("--on", twice)),
+    match first_twice(&backends) {
+        Some(twice) => Err(LabError::twice("--on", twice)),
         None => Ok(backends),
     }
 }

@@ -40,7 +40,7 @@ use crate::error::LabError;
 use crate::name::names::Names;
 use crate::resolve::defaults::first_machine;
 use crate::resolve::setting::Setting;
-use crate::resolve::texts::{kernel_named, newest_kernel, sysctl_pairs};
+use crate::resolve::texts::{first_twice, kernel_named, newest_kernel, sysctl_pairs};
 use crate::run::batch::Ended;
 use crate::run::kept::KeepRuns;
 use crate::run::simulate::{run_recorded, sim_run};
@@ -203,10 +203,6 @@ fn policy_caches(request: &ReplayRequest) -> Result<Vec<CacheSpec>, LabError> {
     let cache = |policy: &PolicySpec, &capacity| CacheSpec::Policy { policy: policy.clone(), capacity };
     let caches_of = |policy| capacities.iter().map(move |capacity| cache(policy, capacity));
     Ok(request.policies.iter().flat_map(caches_of).collect())
-}
-
-fn first_twice<T: PartialEq>(values: &[T]) -> Option<&T> {
-    values.iter().enumerate().find(|(index, value)| values[..*index].contains(value)).map(|(_, value)| value)
 }
 
 fn kernel_caches(request: &ReplayRequest) -> Result<Vec<CacheSpec>, LabError> {

@@ -313,16 +313,8 @@ fn product(axes: &[Axis]) -> Vec<Vec<&str>> {
 }
 
 fn scenario_request(request: &SweepRequest, axes: &[Axis], values: &[&str]) -> Result<Request, LabError> {
-    let mut own = Request {
-        kernel: None,
-        machine: None,
-        mem: None,
-        swap: None,
-        params: Vec::new(),
-        sysctls: Vec::new(),
-        seed: None,
-        ..request.base.clone()
-    };
+    let Request { subject, interval, backend, guest, .. } = request.base.clone();
+    let mut own = Request { interval, backend, guest, ..Request::new(subject) };
     for (axis, &value) in axes.iter().zip(values) {
         let (text, pair) = (|| Some(value.to_owned()), || format!("{}={value}", axis.name));
         match axis.what {

@@ -3,7 +3,6 @@
 //! Left out: real kernels, whose backends know their own disks. Next: [`crate::resolve::request`], which asks
 //! before anything runs.
 
-use workload::MachineSize;
 use workload::Scenario;
 use workload::scenario::ScenarioProblem;
 
@@ -12,13 +11,8 @@ use crate::resolve::setting::Setting;
 /// # Errors
 /// More disks than the machine has; several disks on a filesystem of which the model has one only.
 pub(crate) fn check(scenario: &Scenario, setting: &Setting) -> Result<(), ScenarioProblem> {
-    let there = u16::try_from(setting.hardware.devices.len()).expect("a machine has few disks");
-    let size = MachineSize {
-        memory: setting.layout.managed(),
-        nodes: u16::try_from(setting.layout.nodes.len()).expect("a machine has few nodes"),
-        cpus: setting.layout.cpus,
-        disks: there,
-    };
+    let size = setting.machine_size();
+    let there = size.disks;
     let wanted = scenario.workload.footprint(size).disks;
     let machine = scenario.machine.as_deref().unwrap_or_default();
     let base = machine.split('+').next().unwrap_or_default();

@@ -13,6 +13,7 @@ use crate::error::LabError;
 use crate::resolve::planned::PlannedRun;
 use crate::resolve::program::read;
 use crate::resolve::request::{Request, Subject};
+use crate::resolve::texts::first_twice;
 use crate::resolve::variant::label;
 
 /// A program's trace and the machines and limits to replay it with, as a person names them.
@@ -71,8 +72,8 @@ impl ProgramRequest {
                 }
             }
         }
-        match plan.iter().enumerate().find(|(place, run)| plan[..*place].contains(run)) {
-            Some((_, twice)) => Err(LabError::same_kernel(&twice.label)),
+        match first_twice(&plan) {
+            Some(twice) => Err(LabError::same_kernel(&twice.label)),
             None => Ok(plan),
         }
     }

@@ -44,6 +44,11 @@ pub(crate) fn sysctl_pairs(texts: &[String], names: &Names) -> Result<BTreeMap<S
     Ok(pairs)
 }
 
+/// The first value that was there before.
+pub(crate) fn first_twice<T: PartialEq>(values: &[T]) -> Option<&T> {
+    values.iter().enumerate().find(|(index, value)| values[..*index].contains(value)).map(|(_, value)| value)
+}
+
 /// The kernel when none is named: the newest that is maintained for long.
 pub(crate) fn newest_kernel() -> &'static str {
     Version::NEWEST_LONG_TERM

@@ -14,6 +14,7 @@ use workload::UnknownName;
 use workload::names::nearest;
 
 use crate::error::LabError;
+use crate::resolve::texts::first_twice;
 use crate::show::view::headlines;
 
 /// Reads limits.
@@ -22,12 +23,10 @@ use crate::show::view::headlines;
 /// One that cannot be read, or that is given twice.
 pub fn parse(texts: &[String]) -> Result<Vec<Limit>, LabError> {
     let limits: Vec<Limit> = texts.iter().map(|text| limit(text)).collect::<Result<_, _>>()?;
-    for (index, limit) in limits.iter().enumerate() {
-        if limits[..index].contains(limit) {
-            return Err(LabError::twice("--fail-if", &limit.text));
-        }
+    match first_twice(&limits) {
+        Some(limit) => Err(LabError::twice("--fail-if", &limit.text)),
+        None => Ok(limits),
     }
-    Ok(limits)
 }
 
 /// Names that `workload` is not known to have, with what may be meant: a sentence each. It may have them all the

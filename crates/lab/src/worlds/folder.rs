@@ -88,8 +88,7 @@ fn rows(path: &Path) -> Result<Vec<WorldRow>, LabError> {
     if !unmerged.is_dir() {
         return Ok(rows);
     }
-    let entries =
-        fs::read_dir(&unmerged).map_err(|source| LabError::unreadable(&unmerged, source))?;
+    let entries = fs::read_dir(&unmerged).map_err(|source| LabError::unreadable(&unmerged, source))?;
     for path in entries.flatten().map(|entry| entry.path()) {
         if path.extension().is_some_and(|is| is == "parquet") {
             let world = read_worlds(&path)?;

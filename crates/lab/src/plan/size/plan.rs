@@ -115,14 +115,6 @@ pub struct SizePlan {
     request: SizeRequest,
 }
 
-/// The backend that `text` names; [`VERIFY_DEFAULT`] is User-Mode Linux of the model's version.
-fn verified_on(text: &str, base: &str) -> String {
-    match text {
-        VERIFY_DEFAULT => format!("{text}:{}", base.trim_start_matches("linux-")),
-        named => named.to_owned(),
-    }
-}
-
 impl SizeRequest {
     /// Checks all names and values.
     ///
@@ -151,21 +143,7 @@ impl SizeRequest {
                 "add `--sample 1/16`, or leave it out",
             ));
         }
-        let verify = self.verify.as_deref().map(|backend| verified_on(backend, &kernel.base));
-        if let Some(backend) = &verify {
-            match backend.parse::<Backend>() {
-                Ok(Backend::Sim) | Err(_) => {
-                    let hint = "write `--verify uml:6.12`, `--verify vm:6.12` or `--verify host`; `--verify` alone, as \
-                                the last word, takes User-Mode Linux";
-                    return Err(LabError::refused(format!("`--verify {backend}` is no real kernel"), hint));
-                }
-                Ok(_) if self.check_stdin() => {
-                    let message = "a trace from standard input cannot be run on a real kernel, too";
-                    return Err(LabError::refused(message, "put the trace into a file first"));
-                }
-                Ok(_) => {}
-            }
-        }
+        let verify = self.verified_on(&kernel.base)?;
         let (target, targets) = self.target()?;
         let points = self.points.unwrap_or(POINTS_DEFAULT);
         if !(POINTS_MIN..=POINTS_MAX).contains(&points) {
@@ -207,6 +185,27 @@ impl SizeRequest {
             sample,
             interval,
         })
+    }
+
+    /// The real kernel that points are to be run on; [`VERIFY_DEFAULT`] is User-Mode Linux of the model's version.
+    fn verified_on(&self, base: &str) -> Result<Option<String>, LabError> {
+        let Some(text) = self.verify.as_deref() else { return Ok(None) };
+        let backend = match text {
+            VERIFY_DEFAULT => format!("{text}:{}", base.trim_start_matches("linux-")),
+            named => named.to_owned(),
+        };
+        match backend.parse::<Backend>() {
+            Ok(Backend::Sim) | Err(_) => {
+                let hint = "write `--verify uml:6.12`, `--verify vm:6.12` or `--verify host`; `--verify` alone, as \
+                            the last word, takes User-Mode Linux";
+                Err(LabError::refused(format!("`--verify {backend}` is no real kernel"), hint))
+            }
+            Ok(_) if self.check_stdin() => {
+                let message = "a trace from standard input cannot be run on a real kernel, too";
+                Err(LabError::refused(message, "put the trace into a file first"))
+            }
+            Ok(_) => Ok(Some(backend)),
+        }
     }
 
     /// When a program's operations are made; none: with the think times of the trace.

@@ -11,6 +11,7 @@ use units::{Bytes, parse_size};
 use workload::amount::parse_count;
 
 use crate::error::LabError;
+use crate::resolve::texts::first_twice;
 
 /// Values that one axis takes at most: more than that are a mistake.
 const VALUES_MAX: usize = 1_000;
@@ -48,9 +49,8 @@ pub(super) fn values(axis: &str, text: &str, kind: Kind) -> Result<Vec<String>, 
             return Err(LabError::refused(message, LARGER_STEPS));
         }
     }
-    let again = all.iter().enumerate().find(|(index, value)| all[..*index].contains(value));
-    match again {
-        Some((_, value)) => Err(twice(axis, value)),
+    match first_twice(&all) {
+        Some(value) => Err(twice(axis, value)),
         None => Ok(all),
     }
 }
