@@ -7,6 +7,7 @@ use std::io::{self, IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
 use lab::{Class, LabError};
+use report::Document;
 
 use crate::args::Verbosity;
 use crate::{exit, signals};
@@ -66,6 +67,15 @@ impl Printer {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Output(error)),
             _ => Ok(()),
         }
+    }
+
+    /// A report in a format, to standard output.
+    pub(crate) fn document(
+        &self,
+        document: &Document<'_>,
+        format: impl Into<report::Format>,
+    ) -> Result<(), Failure> {
+        self.data(&document.render(format.into(), self.width()))
     }
 
     /// A line to standard error. Nobody can be told when that fails.

@@ -66,7 +66,8 @@ fn the_phases_of_a_run_add_up_to_its_total_for_every_counter() {
         for (name, &total) in recording.vmstat.iter().filter(|(name, _)| !is_gauge(name)) {
             assert_eq!(sums.get(name), Some(&total), "{name} of {}", recording.workload);
         }
-        let text = report::run_text(&recording, 200);
+        let text =
+            report::views::run(&recording, None, &report::View::default()).render(report::Format::Text, 200);
         assert_columns_add_up(&text, &recording);
     }
 }

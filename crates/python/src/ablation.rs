@@ -14,7 +14,7 @@ use crate::asked::Asked;
 use crate::errors::{OrRaised, raised, usage};
 use crate::recording::Recording;
 use crate::run::{stopped, warned};
-use crate::shown::{WIDTH, no_format, parsed};
+use crate::shown::{WIDTH, format_of, parsed};
 use crate::table::Table;
 use crate::work::{Watch, Worked, watched};
 
@@ -59,16 +59,10 @@ impl Ablation {
     /// The report of the command line: `text`, `json`, `csv` or `md`.
     #[pyo3(signature = (format="text", *, all=false, width=80))]
     fn report(&self, py: Python<'_>, format: &str, all: bool, width: usize) -> PyResult<String> {
-        let view = lab::view(self.outcomes.iter().filter_map(Ended::recording), width, all, Vec::new());
+        let format = format_of(py, format)?;
+        let view = lab::view(self.outcomes.iter().filter_map(Ended::recording), all, Vec::new());
         let ablated = self.plan.ablated(&self.outcomes, view);
-        match format {
-            "text" => report::ablate_text(&ablated),
-            "json" => report::ablate_json(&ablated),
-            "csv" => report::ablate_csv(&ablated),
-            "md" => report::ablate_markdown(&ablated),
-            other => return Err(no_format(py, other)),
-        }
-        .or_raised(py)
+        Ok(report::views::ablate(&ablated).or_raised(py)?.render(format, width))
     }
 
     fn __repr__(&self) -> String {

@@ -20,7 +20,7 @@ use report::{SweepRow, SweepRows};
 use crate::asked::{Asked, Reading};
 use crate::errors::{OrRaised, usage};
 use crate::recording::Recording;
-use crate::shown::no_format;
+use crate::shown::format_of;
 use crate::table::Table;
 
 /// To end runs soon that go on in other threads.
@@ -251,13 +251,8 @@ impl Sweep {
             planned: self.planned,
             headlines: if all { Vec::new() } else { lab::headlines(&self.workload) },
         };
-        match format {
-            "text" => report::sweep_text(&rows, width).or_raised(py),
-            "json" => report::sweep_json(&rows).or_raised(py),
-            "csv" => report::sweep_csv(&rows).or_raised(py),
-            "md" => report::sweep_markdown(&rows).or_raised(py),
-            other => Err(no_format(py, other)),
-        }
+        let format = format_of(py, format)?;
+        Ok(report::views::sweep(&rows).or_raised(py)?.render(format, width))
     }
 
     /// For each metric to look at first whether more of it is better, less is, or neither.

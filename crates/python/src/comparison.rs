@@ -7,13 +7,13 @@ use lab::batch::run_rest;
 use lab::folders::{Loaded, SideBySide};
 use lab::{Batch, KeepRuns, LabError, Request, compare};
 use pyo3::prelude::*;
-use report::{Grid, Group};
+use report::{Grid, Group, views};
 
 use crate::asked::Asked;
 use crate::errors::{OrRaised, raised};
 use crate::recording::Recording;
 use crate::run::{stopped, warned};
-use crate::shown::{WIDTH, framed, no_format, page, parsed};
+use crate::shown::{WIDTH, format_of, framed, html, page, parsed};
 use crate::table::Table;
 use crate::work::{Watch, Worked, watched};
 
@@ -122,32 +122,29 @@ impl Comparison {
     /// The report of the command line: `text`, `json`, `csv` or `md`.
     #[pyo3(signature = (format="text", *, all=false, width=80))]
     fn report(&self, py: Python<'_>, format: &str, all: bool, width: usize) -> PyResult<String> {
+        let format = format_of(py, format)?;
         let (groups, grid) = (self.groups(), self.grid());
         let recordings = groups.iter().flat_map(|group| group.recordings.iter().copied());
-        let view = lab::view(recordings, width, all, self.warnings_of_columns());
-        match (format, &grid) {
-            ("text", None) => report::compare_text(&groups, view),
-            ("text", Some(grid)) => report::grid_text(grid, &groups, view),
-            ("json", None) => report::compare_json(&groups, view),
-            ("json", Some(grid)) => report::grid_json(grid, &groups, view),
-            ("csv", None) => report::compare_csv(&groups, view),
-            ("csv", Some(grid)) => report::grid_csv(grid, &groups, view),
-            ("md", None) => report::to_markdown(&groups, view),
-            ("md", Some(grid)) => report::grid_markdown(grid, &groups, view),
-            (other, _) => return Err(no_format(py, other)),
-        }
-        .or_raised(py)
+        let view = lab::view(recordings, all, self.warnings_of_columns());
+        let document = match &grid {
+            None => views::compare(&groups, &view),
+            Some(grid) => views::grid(grid, &groups, &view),
+        };
+        Ok(document.or_raised(py)?.render(format, width))
     }
 
     /// The page of `pagetide report`, one HTML file with its figures.
     fn html(&self, py: Python<'_>) -> PyResult<String> {
-        page(&self.groups(), self.warnings_of_columns()).html().or_raised(py)
+        html(py, &page(&self.groups(), self.warnings_of_columns()))
     }
 
     /// Names of the figures of the page.
     #[getter]
     fn figures(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        page(&self.groups(), Vec::new()).figures().or_raised(py)
+        let groups = self.groups();
+        let page = page(&groups, Vec::new());
+        let page = report::page::page(&page).or_raised(py)?;
+        Ok(page.figures().into_iter().map(str::to_owned).collect())
     }
 
     /// A figure of the page as SVG: the one of this name, or the first.
@@ -155,11 +152,8 @@ impl Comparison {
     fn figure(&self, py: Python<'_>, name: Option<&str>) -> PyResult<String> {
         let groups = self.groups();
         let page = page(&groups, Vec::new());
-        let missing = || page.figures().map(|figures| lab::page::no_figure(name, figures));
-        match page.figure(name).or_raised(py)? {
-            Some(figure) => Ok(figure),
-            None => Err(raised(py, &missing().or_raised(py)?)),
-        }
+        let page = report::page::page(&page).or_raised(py)?;
+        page.svg(name).ok_or_else(|| raised(py, &lab::page::no_figure(name, &page.figures())))
     }
 
     fn __repr__(&self) -> String {

@@ -3,9 +3,10 @@
 use lab::names::list;
 use lab::zones::ZonesRequest;
 use pyo3::prelude::*;
+use report::{Format, views};
 
 use crate::errors::{OrRaised, usage};
-use crate::shown::parsed;
+use crate::shown::{WIDTH, parsed};
 
 /// The rows of a list, each a dictionary.
 #[pyfunction]
@@ -29,5 +30,5 @@ pub(crate) fn list_zones<'py>(
 
 /// The rows of `list` as a list of dictionaries.
 pub(crate) fn rows<'py>(py: Python<'py>, list: &report::List) -> PyResult<Bound<'py, PyAny>> {
-    parsed(py, &list.to_json())?.get_item("rows")
+    parsed(py, &views::list(list).render(Format::Json, WIDTH))?.get_item("rows")
 }

@@ -7,14 +7,13 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use lab::LabError;
 use lab::replay::Outcomes;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use report::Group;
+use report::{Group, views};
 
 use crate::errors::OrRaised;
-use crate::shown::{WIDTH, framed, no_format, page, parsed};
+use crate::shown::{WIDTH, format_of, framed, html, page, parsed};
 use crate::table::Table;
 
 /// What one run leaves: metrics, counters, samples, waits.
@@ -65,10 +64,6 @@ impl Recording {
     pub(crate) fn among(outcomes: &Arc<Outcomes>) -> Vec<Self> {
         let places = outcomes.iter().enumerate().filter(|(_, outcome)| outcome.recording().is_some());
         places.map(|(place, _)| Self::new(Held::Among(Arc::clone(outcomes), place), None)).collect()
-    }
-
-    fn json(&self) -> Result<String, LabError> {
-        Ok(report::to_json(&[&self.inner])?)
     }
 }
 
@@ -214,7 +209,7 @@ impl Recording {
 
     /// The recording as the command line's `--format json` has it.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let object = parsed(py, &self.json().or_raised(py)?)?;
+        let object = parsed(py, &self.report(py, "json", false, WIDTH)?)?;
         object.get_item("runs")?.get_item(0)
     }
 
@@ -222,19 +217,14 @@ impl Recording {
     #[pyo3(signature = (format="text", *, all=false, width=80))]
     fn report(&self, py: Python<'_>, format: &str, all: bool, width: usize) -> PyResult<String> {
         let run = &*self.inner;
-        let view = lab::view([run], width, all, Vec::new());
-        match format {
-            "text" => Ok(report::run_text(run, view)),
-            "json" => self.json().or_raised(py),
-            "csv" => report::to_csv(&[run]).or_raised(py),
-            "md" => report::to_markdown(&[self.group()], view).or_raised(py),
-            other => Err(no_format(py, other)),
-        }
+        let command = (format == "md").then(|| self.group().command);
+        let format = format_of(py, format)?;
+        Ok(views::run(run, command, &lab::view([run], all, Vec::new())).render(format, width))
     }
 
     /// The page of `pagetide report`, one HTML file with its figures.
     fn html(&self, py: Python<'_>) -> PyResult<String> {
-        page(&[self.group()], Vec::new()).html().or_raised(py)
+        html(py, &page(&[self.group()], Vec::new()))
     }
 
     /// Writes the recording as a new folder, which the command line reads, too.

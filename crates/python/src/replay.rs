@@ -8,12 +8,13 @@ use lab::replay::{Outcomes, ReplayRequest, results};
 use lab::size::SizeRequest;
 use lab::{Batch, Ended, LabError, PolicySpec, Request, check_new_folder};
 use pyo3::prelude::*;
+use report::{Format, views};
 
 use crate::asked::{Asked, Reading};
 use crate::errors::{OrRaised, raised};
 use crate::recording::Recording;
 use crate::run::{stopped, warned};
-use crate::shown::{WIDTH, no_format, parsed};
+use crate::shown::{WIDTH, format_of, parsed};
 use crate::table::{Kind, Table};
 use crate::work::{Watch, Worked, watched};
 
@@ -52,15 +53,9 @@ impl Replay {
     #[pyo3(signature = (format="text", *, all=false, width=80))]
     fn report(&self, py: Python<'_>, format: &str, all: bool, width: usize) -> PyResult<String> {
         let runs = self.runs();
-        let view = lab::view(runs.iter().copied(), width, all, Vec::new());
-        match format {
-            "text" => report::metrics_text(&runs, view),
-            "json" => report::to_json(&runs),
-            "csv" => report::to_csv(&runs),
-            "md" => report::metrics_markdown(&runs, view),
-            other => return Err(no_format(py, other)),
-        }
-        .or_raised(py)
+        let format = format_of(py, format)?;
+        let view = lab::view(runs.iter().copied(), all, Vec::new());
+        Ok(views::metrics(&runs, &view).or_raised(py)?.render(format, width))
     }
 
     fn __len__(&self) -> usize {
@@ -194,7 +189,7 @@ impl Size {
     /// The curve: a row for each limit, `max` for none; bytes, seconds and percent by their names.
     #[getter]
     fn table(&self) -> Table {
-        Table::of_csv(&report::size_csv(&self.sized), |name| match name {
+        Table::of_csv(&views::size(&self.sized).render(Format::Csv, WIDTH), |name| match name {
             "limit_bytes" | "keeps_target" | "killed" => Kind::Name,
             _ => Kind::Number,
         })
@@ -202,7 +197,7 @@ impl Size {
 
     /// Everything, as the command line's `--format json` has it: the knee, the advice, notes.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        parsed(py, &report::size_json(&self.sized))
+        parsed(py, &self.report(py, "json", WIDTH)?)
     }
 
     /// What to set, and what it came to; nothing where no limit is enough.
@@ -214,18 +209,12 @@ impl Size {
     /// The report of the command line: `text`, `json`, `csv` or `md`.
     #[pyo3(signature = (format="text", *, width=80))]
     fn report(&self, py: Python<'_>, format: &str, width: usize) -> PyResult<String> {
-        match format {
-            "text" => Ok(report::size_text(&self.sized, width)),
-            "json" => Ok(report::size_json(&self.sized)),
-            "csv" => Ok(report::size_csv(&self.sized)),
-            "md" => Ok(report::size_markdown(&self.sized)),
-            other => Err(no_format(py, other)),
-        }
+        Ok(views::size(&self.sized).render(format_of(py, format)?, width))
     }
 
     /// The curve as a figure, SVG; none where fewer than two limits were run.
     fn figure(&self) -> Option<String> {
-        report::size_svg(&self.sized)
+        views::size_page(&self.sized).svg(None)
     }
 
     fn __repr__(&self) -> String {

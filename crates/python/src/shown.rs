@@ -2,15 +2,16 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use report::Group;
+use report::page::Page;
+use report::{Format, Group, Style};
 
-use crate::errors::usage;
+use crate::errors::{OrRaised, usage};
 
 /// Width of tables in columns where nobody says: that of the command line's files.
 pub(crate) const WIDTH: usize = 80;
 
 /// The page of `groups`.
-pub(crate) fn page<'a>(groups: &'a [Group<'a>], warnings: Vec<String>) -> report::html::Page<'a> {
+pub(crate) fn page<'a>(groups: &'a [Group<'a>], warnings: Vec<String>) -> Page<'a> {
     lab::page::page(groups, None, Vec::new(), warnings, String::new())
 }
 
@@ -25,7 +26,21 @@ pub(crate) fn parsed<'py>(py: Python<'py>, json: &str) -> PyResult<Bound<'py, Py
     py.import("json")?.call_method1("loads", (PyString::new(py, json),))
 }
 
-/// That there is no such format.
-pub(crate) fn no_format(py: Python<'_>, given: &str) -> PyErr {
-    usage(py, &format!("unknown format `{given}`: there are `text`, `json`, `csv` and `md`"))
+/// The format of this name.
+pub(crate) fn format_of(py: Python<'_>, given: &str) -> PyResult<Format> {
+    match given {
+        "text" => Ok(Format::Text),
+        "json" => Ok(Format::Json),
+        "csv" => Ok(Format::Csv),
+        "md" => Ok(Format::Markdown),
+        other => {
+            Err(usage(py, &format!("unknown format `{other}`: there are `text`, `json`, `csv` and `md`")))
+        }
+    }
+}
+
+/// A page as a file.
+pub(crate) fn html(py: Python<'_>, page: &Page<'_>) -> PyResult<String> {
+    let style = Style { width: WIDTH, made_by: concat!("pagetide ", env!("CARGO_PKG_VERSION")) };
+    Ok(report::page::page(page).or_raised(py)?.render(Format::Html, style))
 }

@@ -8,6 +8,13 @@ use stats::ops::OpsRules;
 use stats::{Better, Rules};
 
 use super::*;
+use crate::document::Section;
+use crate::views::{compare, metrics, mmtests_text, ops_text, run as run_view};
+
+/// A section as text.
+pub(crate) fn text_of(section: Section, width: usize) -> String {
+    Document::new("").section(section).render(Format::Text, width)
+}
 
 /// A run of a hot set beside a stream; `kept` of its 6400 hot pages stay cached.
 fn run(label: &str, seed: u64, kept: f64) -> Recording {
@@ -81,7 +88,7 @@ pub(crate) fn group<'a>(label: &str, recordings: &'a [Recording]) -> Group<'a> {
 
 #[test]
 fn one_run_reads_from_the_question_to_the_waits() {
-    insta::assert_snapshot!(run_text(&run("linux-6.12", 7, 1710.0), 80), @"
+    insta::assert_snapshot!(run_view(&run("linux-6.12", 7, 1710.0), None, &View::default()).render(Format::Text, 80), @"
     hot-and-stream on linux-6.12 (sim, seed 7), 23.14 s simulated
 
      metric                   value  unit
@@ -124,7 +131,7 @@ fn one_run_reads_from_the_question_to_the_waits() {
 fn one_seed_a_side_is_exact_and_claims_nothing_more() {
     let (base, new) = ([run("linux-6.1", 1, 1710.0)], [run("linux-6.1+root-aging", 1, 6400.0)]);
     let groups = [group("linux-6.1", &base), group("linux-6.1+root-aging", &new)];
-    insta::assert_snapshot!(compare_text(&groups, 100).unwrap(), @r"
+    insta::assert_snapshot!(compare(&groups, &View::default()).unwrap().render(Format::Text, 100), @r"
     hot-and-stream: linux-6.1 against linux-6.1+root-aging
 
      metric                  unit   linux-6.1  linux-6.1+root-aging    change  verdict
@@ -149,7 +156,7 @@ fn several_seeds_give_intervals_and_verdicts() {
     let base = [1, 2, 3, 4].map(|seed| run("base", seed, 1700.0 + 10.0 * (seed % 3) as f64));
     let new = [1, 2, 3, 4].map(|seed| run("patched", seed, 2500.0 + 13.0 * (seed % 2) as f64));
     let groups = [group("base", &base), group("patched", &new)];
-    insta::assert_snapshot!(compare_text(&groups, 100).unwrap(), @"
+    insta::assert_snapshot!(compare(&groups, &View::default()).unwrap().render(Format::Text, 100), @"
     hot-and-stream: base against patched
 
      metric                  unit           base       patched          change [95 %]  verdict
@@ -170,7 +177,7 @@ fn several_seeds_give_intervals_and_verdicts() {
       base: pagetide run hot-and-stream --kernel base
       patched: pagetide run hot-and-stream --kernel patched
     ");
-    insta::assert_snapshot!(to_markdown(&groups, 80).unwrap(), @"
+    insta::assert_snapshot!(compare(&groups, &View::default()).unwrap().render(Format::Markdown, 80), @"
     ## hot-and-stream: base against patched
 
     | metric | unit | base | patched | change [95 %] | verdict |
@@ -185,6 +192,14 @@ fn several_seeds_give_intervals_and_verdicts() {
 
     without an interval: the difference is the same in all 4 seeds, so judged by size
 
+    ### what the runs say
+
+    | counter (/proc/vmstat) | base | patched | change |
+    | --- | ---: | ---: | ---: |
+    | workingset_refault_file | 4690 | 3894 | -17.0 % |
+
+    all 9 counters with `--all`
+
     ```sh
     pagetide run hot-and-stream --kernel base  # base
     pagetide run hot-and-stream --kernel patched  # patched
@@ -198,7 +213,9 @@ fn a_missing_metric_is_not_zero_and_one_real_run_is_no_evidence() {
     real.backend = "vm:6.12".into();
     real.metrics.remove("reread_ms");
     let (base, new) = ([run("linux-6.12", 1, 1710.0)], [real]);
-    let text = compare_text(&[group("linux-6.12", &base), group("6.12.117", &new)], 100).unwrap();
+    let text = compare(&[group("linux-6.12", &base), group("6.12.117", &new)], &View::default())
+        .unwrap()
+        .render(Format::Text, 100);
     let table: String =
         text.lines().take_while(|line| !line.starts_with("what")).map(|l| format!("{l}\n")).collect();
     insta::assert_snapshot!(table, @r"
@@ -216,7 +233,9 @@ fn a_missing_metric_is_not_zero_and_one_real_run_is_no_evidence() {
 fn runs_pair_by_seed_whatever_their_order() {
     let base = [1, 2, 3].map(|seed| run("base", seed, 1000.0 + 100.0 * seed as f64));
     let new = [3, 1, 2].map(|seed| run("new", seed, 1010.0 + 100.0 * seed as f64));
-    let text = compare_text(&[group("base", &base), group("new", &new)], 100).unwrap();
+    let text = compare(&[group("base", &base), group("new", &new)], &View::default())
+        .unwrap()
+        .render(Format::Text, 100);
     assert!(text.contains("the same in all 3 seeds") && text.contains("better"), "{text}");
 }
 
@@ -229,7 +248,7 @@ fn an_interval_without_work_counts_and_stalls_may_be_zero() {
         run
     };
     let (base, new) = ([with(&[4.0, 12.0])], [with(&[0.0, 8.0])]);
-    insta::assert_snapshot!(to_markdown(&[group("base", &base), group("new", &new)], 80).unwrap(), @r"
+    insta::assert_snapshot!(compare(&[group("base", &base), group("new", &new)], &View::default()).unwrap().render(Format::Markdown, 80), @r"
     ## w: base against new
 
     | metric | unit | base | new | change | verdict |
@@ -251,17 +270,23 @@ fn notes_stand_below_the_figures_that_they_are_about() {
     let (base, mut new) = ([run("base", 1, 1710.0)], [run("new", 1, 1700.0)]);
     new[0].notes.push("the CPU was emulated: trust counters, not times".into());
     let groups = [group("base", &base), group("new", &new)];
-    assert!(run_text(&new[0], 100).ends_with("\nnote: the CPU was emulated: trust counters, not times\n"));
-    let text = compare_text(&groups, 100).unwrap();
+    assert!(
+        run_view(&new[0], None, &View::default())
+            .render(Format::Text, 100)
+            .ends_with("\nnote: the CPU was emulated: trust counters, not times\n")
+    );
+    let text = compare(&groups, &View::default()).unwrap().render(Format::Text, 100);
     assert!(
         text.contains("\n\nnote: new: the CPU was emulated: trust counters, not times\n\nmade by\n"),
         "{text}"
     );
-    let text = to_markdown(&groups, 80).unwrap();
+    let text = compare(&groups, &View::default()).unwrap().render(Format::Markdown, 80);
     assert!(text.contains("\n\n- note: new: the CPU was emulated"), "{text}");
-    let text = metrics_text(&[&base[0], &new[0]], 100).unwrap();
+    let text = metrics(&[&base[0], &new[0]], &View::default()).unwrap().render(Format::Text, 100);
     assert!(text.ends_with("\n\nnote: new: the CPU was emulated: trust counters, not times\n"), "{text}");
-    let json: serde_json::Value = serde_json::from_str(&to_json(&[&new[0]]).unwrap()).unwrap();
+    let json: serde_json::Value =
+        serde_json::from_str(&metrics(&[&new[0]], &View::default()).unwrap().render(Format::Json, 80))
+            .unwrap();
     assert_eq!(json["runs"][0]["notes"][0], "the CPU was emulated: trust counters, not times");
 }
 
@@ -269,7 +294,9 @@ fn notes_stand_below_the_figures_that_they_are_about() {
 fn json_keeps_the_contract() {
     let mut recording = run("linux-6.12", 7, 1710.0);
     recording.metrics.insert("undefined".into(), f64::NAN);
-    let parsed: serde_json::Value = serde_json::from_str(&to_json(&[&recording]).unwrap()).unwrap();
+    let parsed: serde_json::Value =
+        serde_json::from_str(&metrics(&[&recording], &View::default()).unwrap().render(Format::Json, 80))
+            .unwrap();
     assert_eq!(parsed["schema"], 1);
     assert_eq!(parsed["workload"], "hot-and-stream");
     let run = &parsed["runs"][0];
@@ -302,7 +329,7 @@ fn csv_has_one_row_for_each_number() {
     recording.metrics.insert("m".into(), 0.5);
     recording.samples.insert("s".into(), vec![1.0, f64::NAN]);
     recording.memcg.insert("A".into(), BTreeMap::from([("pgscan".into(), 2)]));
-    insta::assert_snapshot!(to_csv(&[&recording]).unwrap(), @r#"
+    insta::assert_snapshot!(metrics(&[&recording], &View::default()).unwrap().render(Format::Csv, 80), @r#"
 workload,label,backend,kernel,seed,kind,name,index,value
 w,"a,b",sim,k,3,metric,m,,0.5
 w,"a,b",sim,k,3,sample,s,0,1
@@ -323,14 +350,21 @@ fn samples_of_few_values_are_counted_side_by_side() {
         run
     };
     let (none, some) = ([with("v2", &[])], [with("v3", &[4000.0, 20_000.0, 4000.0, 4000.0])]);
-    let text = crate::histogram::histogram(&[group("v2", &none), group("v3", &some)]).to_text(80);
+    let text = text_of(
+        Section::untitled().with(crate::views::histogram(&[group("v2", &none), group("v3", &some)])),
+        80,
+    );
     insta::assert_snapshot!(text, @r"
     samples            value  unit  v2  v3
     fragment_stall_us   4000  µs     0   3
     fragment_stall_us  20000  µs     0   1
     ");
-    let all = View { all: true, ..View::from(80) };
-    assert!(run_text(&some[0], all).contains(" fragment_stall_us  20000  µs        1\n"));
+    let all = View { all: true, ..View::default() };
+    assert!(
+        run_view(&some[0], None, &all)
+            .render(Format::Text, 80)
+            .contains(" fragment_stall_us  20000  µs        1\n")
+    );
 }
 
 #[test]
@@ -374,16 +408,22 @@ fn what_cannot_be_compared_is_said() {
     let one = [run("a", 1, 1.0)];
     let mut other = [run("b", 1, 1.0)];
     other[0].workload = "small-files".into();
-    assert_eq!(compare_text(&[], 80), Err(ReportError::NoRecordings));
-    assert_eq!(compare_text(&[group("a", &one)], 80), Err(ReportError::OneGroup { label: "a".into() }));
-    assert_eq!(compare_text(&[group("a", &[])], 80), Err(ReportError::EmptyGroup { label: "a".into() }));
-    let error = compare_text(&[group("a", &one), group("b", &other)], 80).unwrap_err();
+    assert_eq!(compare(&[], &View::default()).err(), Some(ReportError::NoRecordings));
+    assert_eq!(
+        compare(&[group("a", &one)], &View::default()).err(),
+        Some(ReportError::OneGroup { label: "a".into() })
+    );
+    assert_eq!(
+        compare(&[group("a", &[])], &View::default()).err(),
+        Some(ReportError::EmptyGroup { label: "a".into() })
+    );
+    let error = compare(&[group("a", &one), group("b", &other)], &View::default()).err().unwrap();
     assert_eq!(
         error.to_string(),
         "recordings of `hot-and-stream` and of `small-files` cannot be put side by side"
     );
     assert_eq!(error.hint(), "compare recordings of the same workload");
-    assert_eq!(to_json(&[]), Err(ReportError::NoRecordings));
+    assert_eq!(metrics(&[], &View::default()).err(), Some(ReportError::NoRecordings));
 }
 
 fn any_number() -> impl Strategy<Value = f64> {
@@ -435,11 +475,11 @@ proptest! {
     ) {
         let groups = [group("base", &base), group("new", &new)];
         let texts = [
-            run_text(&base[0], width),
-            compare_text(&groups, width).unwrap(),
-            to_markdown(&groups, 80).unwrap(),
-            to_json(&[&base[0], &new[0]]).unwrap(),
-            to_csv(&[&base[0], &new[0]]).unwrap(),
+            run_view(&base[0], None, &View::default()).render(Format::Text, width),
+            compare(&groups, &View::default()).unwrap().render(Format::Text, width),
+            compare(&groups, &View::default()).unwrap().render(Format::Markdown, 80),
+            metrics(&[&base[0], &new[0]], &View::default()).unwrap().render(Format::Json, 80),
+            metrics(&[&base[0], &new[0]], &View::default()).unwrap().render(Format::Csv, 80),
             ops_text(&groups, OpsRules::Repaired).unwrap(),
         ];
         let _ = mmtests_text(&groups, Rules::Head, stats::mmtests::RowSet::Variable, &|_| Better::Higher);
@@ -456,4 +496,5 @@ mod blocking;
 mod columns;
 pub(crate) mod golden;
 mod judging;
+mod timeline;
 mod waited;

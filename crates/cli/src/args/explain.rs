@@ -49,6 +49,16 @@ pub(crate) enum ExplainFormat {
     Md,
 }
 
+impl From<ExplainFormat> for ::report::Format {
+    fn from(format: ExplainFormat) -> Self {
+        match format {
+            ExplainFormat::Text => Self::Text,
+            ExplainFormat::Json => Self::Json,
+            ExplainFormat::Md => Self::Markdown,
+        }
+    }
+}
+
 /// `17`, or `17-31`.
 fn pages(text: &str) -> Result<RangeInclusive<u64>, &'static str> {
     const HELP: &str = "it takes the number of a page, such as 17, or of several, such as 17-31";

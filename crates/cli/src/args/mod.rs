@@ -31,7 +31,7 @@ pub(crate) use ablate::AblateArgs;
 pub(crate) use capture::CaptureArgs;
 pub(crate) use compare::{CompareArgs, Style};
 pub(crate) use events::{Events, EventsArgs};
-pub(crate) use explain::{ExplainArgs, ExplainFormat};
+pub(crate) use explain::ExplainArgs;
 pub(crate) use export::{ExportArgs, ExportForm};
 pub(crate) use grid::GridArgs;
 pub(crate) use import::{ImportArgs, ImportForm};
@@ -144,6 +144,17 @@ pub(crate) enum Format {
     Csv,
     /// Tables in Markdown
     Md,
+}
+
+impl From<Format> for ::report::Format {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Text => Self::Text,
+            Format::Json => Self::Json,
+            Format::Csv => Self::Csv,
+            Format::Md => Self::Markdown,
+        }
+    }
 }
 
 fn small_count(text: &str) -> Result<u16, &'static str> {

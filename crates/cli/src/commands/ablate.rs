@@ -3,11 +3,11 @@
 use lab::Ended;
 use lab::ablate;
 use lab::sweep::problem;
-use report::Ablated;
+use report::views;
 
 use super::sweep::{begin, run};
 use super::{host_policy, one_backend, plot, request};
-use crate::args::{AblateArgs, Format};
+use crate::args::AblateArgs;
 use crate::printer::{Failure, Printer};
 
 pub(crate) fn ablate(args: &AblateArgs, printer: &Printer) -> Result<(), Failure> {
@@ -32,18 +32,8 @@ pub(crate) fn ablate(args: &AblateArgs, printer: &Printer) -> Result<(), Failure
         });
         return first.or(error).map_or(Ok(()), |error| Err(error.into()));
     }
-    let view =
-        lab::view(outcomes.iter().filter_map(Ended::recording), printer.width(), args.grid.all, Vec::new());
-    printer.data(&shown(&ablation.ablated(&outcomes, view), args.grid.format)?)?;
+    let view = lab::view(outcomes.iter().filter_map(Ended::recording), args.grid.all, Vec::new());
+    printer.document(&views::ablate(&ablation.ablated(&outcomes, view))?, args.grid.format)?;
     plot::draw(&args.grid.plot, outcomes.iter().filter_map(Ended::recording), printer)?;
     error.map_or(Ok(()), |error| Err(error.into()))
-}
-
-fn shown(ablated: &Ablated<'_>, format: Format) -> Result<String, Failure> {
-    Ok(match format {
-        Format::Text => report::ablate_text(ablated)?,
-        Format::Json => report::ablate_json(ablated)?,
-        Format::Csv => report::ablate_csv(ablated)?,
-        Format::Md => report::ablate_markdown(ablated)?,
-    })
 }

@@ -6,7 +6,7 @@ use lab::batch::{Batch, run_rest};
 use lab::compare::{self, Comparison};
 use lab::folders::{Loaded, SideBySide, load};
 use lab::{HostPolicy, LabError, PlannedRun, fail_if, view};
-use report::{Grid, Group, Limit, Outcome, View};
+use report::{Grid, Group, Limit, Outcome, View, views};
 
 use super::{check_events, host_policy, keep_runs, plot, request, told_of_runs};
 use crate::args::{CompareArgs, Events, Format, Style, Verbosity};
@@ -169,16 +169,17 @@ impl Told<'_> {
     /// Prints it; the error is that of the limits.
     fn print(self, args: &CompareArgs, printer: &Printer) -> Result<(), Failure> {
         let recordings = self.groups.iter().flat_map(|group| group.recordings.iter().copied());
-        let mut view = view(recordings, printer.width(), args.all, self.warnings.to_vec());
+        let mut view = view(recordings, args.all, self.warnings.to_vec());
         // A limit that cannot be judged is told after the results, which may have taken long.
         let judged = fail_if::judge(self.groups, &view, self.limits);
         view.limits = judged.as_ref().cloned().unwrap_or_default();
         if let Some(rules) = super::stats::rules(args.style) {
             report::mmtests_notes(self.groups, rules).iter().for_each(|note| printer.warning(note));
         }
-        let text = self.shown(args, view)?;
+        // Nothing is told of what cannot be shown.
+        let shown = self.shown(args, &view, printer)?;
         self.warnings.iter().for_each(|warning| printer.warning(warning));
-        printer.data(&text)?;
+        printer.data(&shown)?;
         if let Some(path) = &args.plot.plot {
             let page = lab::page::page(self.groups, None, Vec::new(), Vec::new(), String::new());
             plot::figure(&page, path, args.plot.figure.as_deref(), printer)?;
@@ -190,21 +191,16 @@ impl Told<'_> {
         fail_if::failure(&judged).map_or(Ok(()), |failure| Err(failure.into()))
     }
 
-    fn shown(self, args: &CompareArgs, view: View) -> Result<String, Failure> {
+    fn shown(self, args: &CompareArgs, view: &View, printer: &Printer) -> Result<String, Failure> {
         let groups = self.groups;
         if let Some(rules) = super::stats::rules(args.style) {
-            let better = |name: &str| report::better_in(&view, name);
+            let better = |name: &str| report::better_in(view, name);
             return Ok(report::mmtests_tables(groups, rules, report::usual_rows(rules), &better)?);
         }
-        Ok(match (args.format, self.grid) {
-            (Format::Text, None) => report::compare_text(groups, view)?,
-            (Format::Text, Some(grid)) => report::grid_text(grid, groups, view)?,
-            (Format::Json, None) => report::compare_json(groups, view)?,
-            (Format::Json, Some(grid)) => report::grid_json(grid, groups, view)?,
-            (Format::Csv, None) => report::compare_csv(groups, view)?,
-            (Format::Csv, Some(grid)) => report::grid_csv(grid, groups, view)?,
-            (Format::Md, None) => report::to_markdown(groups, view)?,
-            (Format::Md, Some(grid)) => report::grid_markdown(grid, groups, view)?,
-        })
+        let document = match self.grid {
+            None => views::compare(groups, view)?,
+            Some(grid) => views::grid(grid, groups, view)?,
+        };
+        Ok(document.render(args.format.into(), printer.width()))
     }
 }

@@ -2,10 +2,10 @@
 
 use lab::explain::{With, recorded};
 use lab::view;
-use report::{Explained, Question, explain_json, explain_markdown, explain_text, folded_stacks};
+use report::{Explained, Question, views};
 
 use super::{planned_run, refuse_options_of_runs, told_of_runs};
-use crate::args::{ExplainArgs, ExplainFormat};
+use crate::args::ExplainArgs;
 use crate::printer::{Failure, Printer};
 use crate::progress::RunProgress;
 
@@ -18,21 +18,17 @@ pub(crate) fn explain(args: &ExplainArgs, printer: &Printer) -> Result<(), Failu
         }
         None => run(args, question, printer)?,
     };
-    with.map_or(Ok(()), |with| printer.data(&shown(&with, args, printer)))
+    with.map_or(Ok(()), |with| show(&with, args, printer))
 }
 
-fn shown(with: &With, args: &ExplainArgs, printer: &Printer) -> String {
+fn show(with: &With, args: &ExplainArgs, printer: &Printer) -> Result<(), Failure> {
     let With { recording, events, with_events } = with;
     if args.folded {
-        return folded_stacks(recording);
+        return printer.data(&views::folded_stacks(recording));
     }
     let explained = Explained { recording, events: events.as_ref(), with_events: with_events.as_deref() };
-    let view = view([recording], printer.width(), args.all, Vec::new());
-    match args.format {
-        ExplainFormat::Text => explain_text(&explained, &view),
-        ExplainFormat::Json => explain_json(&explained),
-        ExplainFormat::Md => explain_markdown(&explained, &view),
-    }
+    let view = view([recording], args.all, Vec::new());
+    printer.document(&views::explain(&explained, &view), args.format)
 }
 
 /// Runs the scenario once, for its explanation only; nothing with `--dry-run`.

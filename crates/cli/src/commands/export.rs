@@ -16,7 +16,7 @@ pub(crate) fn export(args: &ExportArgs, printer: &Printer) -> Result<(), Failure
     unfinished.iter().for_each(|told| printer.warning(told));
     let groups: Vec<Group<'_>> = columns.iter().map(Loaded::group).collect();
     let recordings = groups.iter().flat_map(|group| group.recordings.iter().copied());
-    let view = view(recordings, printer.width(), true, Vec::new());
+    let view = view(recordings, true, Vec::new());
     let better = |name: &str| report::better_in(&view, name);
     let warnings = mmtests::export(&groups, &better, rules, &args.out)?;
     warnings.iter().for_each(|warning| printer.warning(warning));

@@ -3,8 +3,9 @@
 use clap::ValueEnum;
 use lab::names;
 use lab::zones::{ZonesRequest, zones};
+use report::views;
 
-use crate::args::{Format, ListArgs, ListWhat};
+use crate::args::{ListArgs, ListWhat};
 use crate::printer::{Failure, Printer};
 
 pub(crate) fn list(args: &ListArgs, printer: &Printer) -> Result<(), Failure> {
@@ -25,10 +26,5 @@ pub(crate) fn list(args: &ListArgs, printer: &Printer) -> Result<(), Failure> {
     if let (ListWhat::Kernels, Some(here)) = (args.what, lab::real::kernels_here()) {
         printer.note(&here);
     }
-    printer.data(&match args.format {
-        Format::Text => list.to_text(printer.width()),
-        Format::Json => list.to_json(),
-        Format::Csv => list.to_csv(),
-        Format::Md => list.to_markdown(),
-    })
+    printer.document(&views::list(&list), args.format)
 }

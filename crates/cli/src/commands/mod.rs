@@ -41,10 +41,7 @@ pub(crate) use worlds::worlds;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lab::replay::command_of;
-use lab::{
-    Backend, GuestRequest, HostPolicy, KeepRuns, LabError, PlannedRun, Recording, Request, Scenario, Subject,
-};
+use lab::{Backend, GuestRequest, HostPolicy, KeepRuns, LabError, PlannedRun, Request, Scenario, Subject};
 
 use crate::args::{Events, GuestArgs, HostArgs, ScenarioArgs, Verbosity};
 use crate::printer::{Failure, Printer};
@@ -188,12 +185,4 @@ fn check_events(which: Events, plan: &[PlannedRun]) -> Result<(), LabError> {
 /// Runs keep what they leave, each in its folder, while they go, and these events.
 fn keep_runs(which: Events, folder: impl Fn(usize) -> PathBuf + Send + Sync + 'static) -> Option<KeepRuns> {
     Some(KeepRuns { detail: which.detail(), folder: Arc::new(folder) })
-}
-
-/// How a replay is made again; nothing for other recordings.
-fn made_by(recording: &Recording) -> String {
-    match command_of(&recording.scenario_toml) {
-        Some(command) => format!("\nmade by\n  {command}\n"),
-        None => String::new(),
-    }
 }

@@ -4,10 +4,15 @@ use std::path::Path;
 
 use lab::Recording;
 use lab::page::{check_figure, no_figure, with_page, write};
-use report::html::Page;
+use report::Style;
+use report::page::{Page, page};
 
 use crate::args::{PlotArgs, Verbosity};
 use crate::printer::{Failure, Printer};
+
+/// How a page is written: signed.
+pub(super) const PAGE: Style<'static> =
+    Style { width: 80, made_by: concat!("pagetide ", env!("CARGO_PKG_VERSION")) };
 
 /// Refuses a file that cannot be written, before runs that may take long.
 pub(super) fn check(args: &PlotArgs) -> Result<(), Failure> {
@@ -31,15 +36,16 @@ pub(super) fn draw<'a>(
 
 /// Writes the figure of this name, or the first one.
 pub(super) fn figure(
-    page: &Page<'_>,
+    of: &Page<'_>,
     path: &Path,
     name: Option<&str>,
     printer: &Printer,
 ) -> Result<(), Failure> {
     check_figure(path)?;
-    match page.figure(name)? {
+    let page = page(of)?;
+    match page.svg(name) {
         Some(figure) => told(printer, path, write(path, &figure)?),
-        None => return Err(no_figure(name, page.figures()?).into()),
+        None => return Err(no_figure(name, &page.figures()).into()),
     }
     Ok(())
 }

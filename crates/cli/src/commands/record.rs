@@ -3,8 +3,9 @@
 //! Standard output is the command's own; what was recorded is told on standard error.
 
 use lab::{check_new_folder, view};
+use report::views;
 
-use crate::args::{Format, RecordArgs};
+use crate::args::RecordArgs;
 use crate::printer::{Failure, Printer};
 use crate::signals::last_signal;
 
@@ -19,17 +20,10 @@ pub(crate) fn record(args: &RecordArgs, printer: &Printer) -> Result<u8, Failure
             recording.write(out)?;
             printer.note(&format!("recorded in {}", out.display()));
         }
-        None => printer.note(
-            match args.format {
-                Format::Text => {
-                    report::run_text(&recording, view([&recording], printer.width(), args.all, Vec::new()))
-                }
-                Format::Json => report::to_json(&[&recording])?,
-                Format::Csv => report::to_csv(&[&recording])?,
-                Format::Md => report::metrics_markdown(&[&recording], printer.width())?,
-            }
-            .trim_end(),
-        ),
+        None => {
+            let document = views::run(&recording, None, &view([&recording], args.all, Vec::new()));
+            printer.note(document.render(args.format.into(), printer.width()).trim_end());
+        }
     }
     // A shell's statuses fit a byte; anything else is a failure of no known kind.
     Ok(u8::try_from(status).unwrap_or(1))

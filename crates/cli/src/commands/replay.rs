@@ -7,13 +7,14 @@ use std::sync::atomic::Ordering;
 
 use lab::folders::OutFolder;
 use lab::program_request::ProgramRequest;
-use lab::replay::{CacheSpec, ReplayPlan, ReplayRequest, ReplayScenario, STDIN};
+use lab::replay::{CacheSpec, ReplayPlan, ReplayRequest, ReplayScenario, STDIN, command_of};
 use lab::{
     Batch, KeepRuns, LabError, PlannedRun, Recording, Request, Subject, check_new_folder, run_all, view,
 };
+use report::views;
 
-use super::{check_events, guest_request, host_policy, keep_runs, made_by, plot, told_of_runs};
-use crate::args::{Events, Format, ReplayArgs};
+use super::{check_events, guest_request, host_policy, keep_runs, plot, told_of_runs};
+use crate::args::{Events, ReplayArgs};
 use crate::printer::{Failure, Printer};
 use crate::progress::{ReplayBar, RunProgress};
 
@@ -38,7 +39,7 @@ pub(crate) fn replay(args: &ReplayArgs, printer: &Printer) -> Result<(), Failure
     }
     let results: Vec<&Recording> = results.iter().map(|(_, recording)| recording).collect();
     if !results.is_empty() {
-        printer.data(&shown(&results, args, printer)?)?;
+        show(&results, args, printer)?;
     }
     plot::draw(&args.plot, results.iter().copied(), printer)?;
     error.map_or(Ok(()), |error| Err(error.into()))
@@ -74,7 +75,7 @@ fn program(args: &ReplayArgs, printer: &Printer) -> Result<(), Failure> {
     let Batch { recordings, error } = batch?;
     let results: Vec<&Recording> = recordings.iter().flatten().collect();
     if !results.is_empty() {
-        printer.data(&shown(&results, args, printer)?)?;
+        show(&results, args, printer)?;
     }
     plot::draw(&args.plot, results.iter().copied(), printer)?;
     error.map_or(Ok(()), |error| Err(error.into()))
@@ -195,18 +196,16 @@ pub(super) fn check_stdin(trace: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-fn shown(results: &[&Recording], args: &ReplayArgs, printer: &Printer) -> Result<String, Failure> {
-    let view = view(results.iter().copied(), printer.width(), args.all, Vec::new());
-    Ok(match args.format {
-        // One kernel alone is shown with all that its run left, its time line too.
-        Format::Text if results.len() == 1 && results[0].is_simulated() => {
-            report::run_text(results[0], view) + &made_by(results[0])
-        }
-        Format::Text => report::metrics_text(results, view)?,
-        Format::Json => report::to_json(results)?,
-        Format::Csv => report::to_csv(results)?,
-        Format::Md => report::metrics_markdown(results, view)?,
-    })
+fn show(results: &[&Recording], args: &ReplayArgs, printer: &Printer) -> Result<(), Failure> {
+    let view = view(results.iter().copied(), args.all, Vec::new());
+    printer.document(
+        &match results {
+            // One kernel alone is shown with all that its run left, its time line too.
+            [only] if only.is_simulated() => views::run(only, command_of(&only.scenario_toml), &view),
+            results => views::metrics(results, &view)?,
+        },
+        args.format,
+    )
 }
 
 /// One cache leaves a recording, as a run does; several leave a folder of them, as a comparison. Those of

@@ -2,11 +2,11 @@
 
 use lab::folders::{Loaded, SideBySide, load};
 use lab::page::write;
+use lab::replay::command_of;
 use lab::{Recording, view};
-use report::Group;
+use report::{Group, page, views};
 
-use super::made_by;
-use super::plot::{figure, told};
+use super::plot::{PAGE, figure, told};
 use crate::args::{Format, ReportArgs};
 use crate::printer::{Failure, Printer};
 
@@ -17,25 +17,20 @@ pub(crate) fn report(args: &ReportArgs, printer: &Printer) -> Result<(), Failure
     let SideBySide { columns: loaded, unfinished, .. } = load(&args.folders)?;
     unfinished.iter().for_each(|told| printer.warning(told));
     let all: Vec<&Recording> = loaded.iter().flat_map(|loaded| &loaded.recordings).collect();
-    let text = match args.format {
-        Format::Text => {
-            let texts = all.iter().map(|&recording| {
-                let view = view([recording], printer.width(), args.all, Vec::new());
-                report::run_text(recording, view) + &made_by(recording)
-            });
-            texts.collect::<Vec<_>>().join("\n")
-        }
-        Format::Json => report::to_json(&all)?,
-        Format::Csv => report::to_csv(&all)?,
-        Format::Md => {
-            let values = |loaded: &Loaded| {
-                let view = view(&loaded.recordings, printer.width(), args.all, Vec::new());
-                report::to_markdown(&[loaded.group()], view)
-            };
-            loaded.iter().map(values).collect::<Result<Vec<_>, _>>()?.join("\n")
-        }
+    if matches!(args.format, Format::Json | Format::Csv) {
+        report::common_workload(all.iter().copied())?;
+    }
+    // A replay's recording knows its command; who reads a file of any other has the folder's.
+    let again = |loaded: &Loaded, recording: &Recording| match args.format {
+        Format::Md => Some(loaded.group().command),
+        _ => command_of(&recording.scenario_toml),
     };
-    printer.data(&text)
+    let mut runs = Vec::new();
+    for loaded in &loaded {
+        runs.extend(loaded.recordings.iter().map(|run| (run, again(loaded, run))));
+    }
+    let document = views::runs(&runs, |run| view([run], args.all, Vec::new()));
+    printer.document(&document, args.format)
 }
 
 /// The page and the figure that are asked for.
@@ -50,7 +45,8 @@ fn page(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
     let command = lab::page::command(&args.folders, args.output.as_deref());
     let page = lab::page::page(&groups, grid, lab::page::heats(&columns)?, warnings, command);
     if let Some(path) = &args.output {
-        told(printer, path, write(path, &page.html()?)?);
+        let html = page::page(&page)?.render(report::Format::Html, PAGE);
+        told(printer, path, write(path, &html)?);
     }
     match &args.plot {
         Some(path) => figure(&page, path, args.figure.as_deref(), printer),

@@ -1,7 +1,7 @@
 //! `pagetide run`: one scenario, one recording.
 
-use lab::{Batch, Recording, check_new_folder, command, run_all, view};
-use report::{Group, View};
+use lab::{Batch, check_new_folder, command, run_all, view};
+use report::views;
 
 use super::{check_events, keep_runs, planned_run, plot, told_of_runs};
 use crate::args::{Format, RunArgs};
@@ -32,21 +32,11 @@ pub(crate) fn run(args: &RunArgs, printer: &Printer) -> Result<(), Failure> {
     // A result that could not be written is shown all the same.
     let Batch { recordings, error } = batch?;
     recordings.iter().flatten().try_for_each(|recording| {
-        let view = view([recording], printer.width(), args.all, Vec::new());
-        printer.data(&shown(recording, again.clone(), args.format, view)?)
+        // Who reads a file of it has not typed the command.
+        let again = (args.format == Format::Md).then(|| again.clone());
+        let view = view([recording], args.all, Vec::new());
+        printer.document(&views::run(recording, again, &view), args.format)
     })?;
     plot::draw(&args.plot, recordings.iter().flatten(), printer)?;
     error.map_or(Ok(()), |error| Err(error.into()))
-}
-
-fn shown(recording: &Recording, command: String, format: Format, view: View) -> Result<String, Failure> {
-    Ok(match format {
-        Format::Text => report::run_text(recording, view),
-        Format::Json => report::to_json(&[recording])?,
-        Format::Csv => report::to_csv(&[recording])?,
-        Format::Md => {
-            let label = recording.label.clone();
-            report::to_markdown(&[Group { label, command, recordings: vec![recording] }], view)?
-        }
-    })
 }

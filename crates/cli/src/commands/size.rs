@@ -5,10 +5,11 @@ use std::path::Path;
 use lab::check_new_folder;
 use lab::page::{check_figure, check_writable, write};
 use lab::size::SizeRequest;
+use report::views;
 
-use super::plot::told;
+use super::plot::{PAGE, told};
 use super::replay::check_stdin;
-use crate::args::{Format, SizeArgs};
+use crate::args::SizeArgs;
 use crate::printer::{Failure, Printer};
 use crate::progress::SizeBar;
 
@@ -29,14 +30,9 @@ pub(crate) fn size(args: &SizeArgs, printer: &Printer) -> Result<(), Failure> {
     bar.done();
     let (sized, interrupted) = found?;
     // What has finished is shown, also when the rest has not.
-    printer.data(&match args.format {
-        Format::Text => report::size_text(&sized, printer.width()),
-        Format::Json => report::size_json(&sized),
-        Format::Csv => report::size_csv(&sized),
-        Format::Md => report::size_markdown(&sized),
-    })?;
+    printer.document(&views::size(&sized), args.format)?;
     if let Some(output) = &args.output {
-        let page = report::size_html(&sized, concat!("pagetide ", env!("CARGO_PKG_VERSION")));
+        let page = views::size_page(&sized).render(report::Format::Html, PAGE);
         told(printer, output, write(output, &page)?);
     }
     if let Some(plot) = &args.plot {
@@ -46,7 +42,7 @@ pub(crate) fn size(args: &SizeArgs, printer: &Printer) -> Result<(), Failure> {
 }
 
 fn draw(sized: &report::Sized, plot: &Path, printer: &Printer) -> Result<(), Failure> {
-    match report::size_svg(sized) {
+    match views::size_page(sized).svg(None) {
         Some(svg) => told(printer, plot, write(plot, &svg)?),
         None => printer.note("no figure: fewer than two limits were run"),
     }

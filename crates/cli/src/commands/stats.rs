@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use lab::folders::{Loaded, SideBySide, load};
 use lab::{numbers, view};
-use report::{Better, Direction, Group, RowSet, Rules, Run};
+use report::{Better, Direction, Group, RowSet, Rules, Run, views};
 
 use crate::args::{BetterArg, Format, RowsArg, StatsArgs, Style};
 use crate::printer::{Failure, Printer};
@@ -22,10 +22,10 @@ pub(crate) fn stats(args: &StatsArgs, printer: &Printer) -> Result<(), Failure> 
     let runs = numbers::read(&args.inputs, args.operation.as_deref().unwrap_or("value"))?;
     tell_directions(&runs, args, printer);
     let better = |name: &str| better(name, args);
-    printer.data(&match rules(args.style) {
-        Some(rules) => report::comparison(&runs, rules, rows(args, rules), &better),
-        None => own(&runs, &better, args.format, printer),
-    })
+    match rules(args.style) {
+        Some(rules) => printer.data(&report::comparison(&runs, rules, rows(args, rules), &better)),
+        None => printer.document(&views::samples(&runs, &better), args.format),
+    }
 }
 
 fn of_recordings(args: &StatsArgs, printer: &Printer) -> Result<(), Failure> {
@@ -38,14 +38,14 @@ fn of_recordings(args: &StatsArgs, printer: &Printer) -> Result<(), Failure> {
     warnings.iter().for_each(|warning| printer.warning(warning));
     let groups: Vec<Group<'_>> = columns.iter().map(Loaded::group).collect();
     let recordings = groups.iter().flat_map(|group| group.recordings.iter().copied());
-    let view = view(recordings, printer.width(), true, Vec::new());
+    let view = view(recordings, true, Vec::new());
     let known = |name: &str| match args.better {
         Some(_) => better(name, args),
         None => report::better_in(&view, name),
     };
     let Some(rules) = rules(args.style) else {
         let runs = report::pooled_samples(&groups)?;
-        return printer.data(&own(&runs, &known, args.format, printer));
+        return printer.document(&views::samples(&runs, &known), args.format);
     };
     for note in report::mmtests_notes(&groups, rules) {
         printer.warning(&note);
@@ -87,14 +87,5 @@ fn rows(args: &StatsArgs, rules: Rules) -> RowSet {
         Some(RowsArg::All) => RowSet::Variable,
         Some(RowsArg::Few) => RowSet::Multiops,
         None => report::usual_rows(rules),
-    }
-}
-
-fn own(runs: &[Run], better: &dyn Fn(&str) -> Better, format: Format, printer: &Printer) -> String {
-    match format {
-        Format::Text => report::samples_text(runs, better, printer.width()),
-        Format::Json => report::samples_json(runs, better),
-        Format::Csv => report::samples_csv(runs, better),
-        Format::Md => report::samples_markdown(runs, better),
     }
 }

@@ -8,11 +8,11 @@ use lab::sweep::{
     self, RUNS_MAX, RUNS_MAX_OF_DATASET, SweepControl, SweepFolder, SweepPlan, SweepRequest, Swept, problem,
 };
 use lab::{Ended, LabError, Recording, Request, Subject};
-use report::{SweepRow, SweepRows};
+use report::{SweepRow, SweepRows, views};
 
 use super::replay::check_stdin;
 use super::{dask, guest_request, host_policy, keep_runs, plot};
-use crate::args::{Events, Format, HostArgs, SweepArgs, Verbosity};
+use crate::args::{Events, HostArgs, SweepArgs, Verbosity};
 use crate::exit;
 use crate::printer::{Failure, Printer};
 use crate::progress::{ReplayBar, RunProgress};
@@ -33,7 +33,7 @@ pub(crate) fn sweep(args: &SweepArgs, printer: &Printer) -> Result<u8, Failure> 
     let (outcomes, stopped) = run(args.jobs, &args.host, &plan, folder.as_ref(), finished, printer)?;
     let rows = rows(&plan, &outcomes, args.grid.all);
     if !rows.rows.is_empty() {
-        printer.data(&shown(&rows, args.grid.format, printer.width())?)?;
+        printer.document(&views::sweep(&rows)?, args.grid.format)?;
     }
     plot::draw(&args.grid.plot, outcomes.iter().filter_map(Ended::recording), printer)?;
     problem(&outcomes, stopped).map_or(Ok(exit::DONE), |error| Err(error.into()))
@@ -148,13 +148,4 @@ fn rows<'a>(plan: &SweepPlan, outcomes: &'a Outcomes, all: bool) -> SweepRows<'a
         headlines: if all { Vec::new() } else { lab::headlines(&workload) },
         workload,
     }
-}
-
-fn shown(rows: &SweepRows<'_>, format: Format, width: usize) -> Result<String, Failure> {
-    Ok(match format {
-        Format::Text => report::sweep_text(rows, width)?,
-        Format::Json => report::sweep_json(rows)?,
-        Format::Csv => report::sweep_csv(rows)?,
-        Format::Md => report::sweep_markdown(rows)?,
-    })
 }

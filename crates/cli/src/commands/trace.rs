@@ -31,11 +31,7 @@ fn info(args: &InfoArgs, printer: &Printer) -> Result<(), Failure> {
     }
     check_stdin(&args.trace)?;
     let info = lab::program_file::info(&args.trace, &args.reading.options())?;
-    printer.data(&match args.format {
-        Format::Json => report::trace_info_json(&info),
-        Format::Md => report::trace_info_markdown(&info),
-        Format::Text | Format::Csv => report::trace_info_text(&info, printer.width()),
-    })
+    printer.document(&report::views::trace_info(&info), args.format)
 }
 
 fn show(name: &str, args: &TraceArgs, printer: &Printer) -> Result<(), Failure> {

@@ -3,7 +3,7 @@
 use lab::HostPolicy;
 use lab::worlds::{WorldsPlan, WorldsRequest, never_drawn};
 
-use crate::args::{Format, WorldsArgs};
+use crate::args::WorldsArgs;
 use crate::printer::{Failure, Printer};
 use crate::progress::WorldsBar;
 
@@ -21,12 +21,7 @@ pub(crate) fn worlds(args: &WorldsArgs, printer: &Printer) -> Result<(), Failure
     bar.done();
     let (summary, interrupted) = found?;
     // What has finished is shown, also when the rest has not.
-    printer.data(&match args.format {
-        Format::Text => report::worlds_text(&summary, printer.width()),
-        Format::Json => report::worlds_json(&summary),
-        Format::Csv => report::worlds_csv(&summary),
-        Format::Md => report::worlds_markdown(&summary),
-    })?;
+    printer.document(&report::views::worlds(&summary), args.format)?;
     interrupted.map_or(Ok(()), |error| Err(error.into()))
 }
 

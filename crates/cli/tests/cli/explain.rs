@@ -107,7 +107,7 @@ fn a_recording_without_events_says_what_is_missing_and_which_command_records_it(
         "{text}"
     );
     let markdown = scene.data("explain rec --format md");
-    assert!(markdown.contains("\n## who waited, where, on whom\n"), "{markdown}");
+    assert!(markdown.contains("\n### who waited, where, on whom\n"), "{markdown}");
 }
 
 #[test]

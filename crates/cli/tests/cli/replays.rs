@@ -137,7 +137,9 @@ fn a_recording_of_a_replay_says_how_to_make_it_again_sysctls_included() {
     [sysctls]
     "vm.swappiness" = "10"
     "#);
-    let command = made.lines().last().unwrap().trim().strip_prefix("pagetide ").unwrap().to_owned();
+    let (_, command) = made.split_once("\nmade by\n  pagetide ").unwrap();
+    let words: Vec<&str> = command.split_whitespace().filter(|word| *word != "\\").collect();
+    let command = words.join(" ");
     insta::assert_snapshot!(command, @"replay trace.csv --mem 24M --kernel linux-6.1 --set vm.swappiness=10 --timing asap --seed 7 --warmup 10% --trace-format block-csv");
     scene.data(&format!("{command} --out second"));
     scene.data("replay first/scenario.toml --out third");

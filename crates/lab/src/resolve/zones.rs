@@ -131,7 +131,7 @@ mod tests {
             mem: Some(mem.into()),
             sysctls: sysctls.iter().map(|&text| text.into()).collect(),
         };
-        zones(&request).unwrap().to_text(80)
+        report::views::list(&zones(&request).unwrap()).render(report::Format::Text, 80)
     }
 
     /// MECHANISMS-6X 1.1 and 1.3: the marks and the protection of DMA that a guest showed.

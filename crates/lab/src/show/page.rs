@@ -10,8 +10,8 @@ use mm::Version;
 use mm::version::feature::Feature;
 use recording::Recording;
 use report::heat::Heat;
-use report::html::{Counts, Factors, MARKS_OF_OURS, Page, SettingGrid, Story, StoryLine, StoryPanel, Tells};
-use report::{Group, View};
+use report::page::{Counts, Factors, Page, SettingGrid, Story, StoryLine, StoryPanel, Tells};
+use report::{Group, MARKS_OF_OURS, View};
 
 use crate::error::LabError;
 use crate::keep::folders::Loaded;
@@ -194,7 +194,7 @@ pub fn page<'a>(
 ) -> Page<'a> {
     let recordings = || groups.iter().flat_map(|group| group.recordings.iter().copied());
     let workload = recordings().next().map_or("", |recording: &Recording| &recording.workload);
-    let view: View = view(recordings(), 80, false, warnings);
+    let view: View = view(recordings(), false, warnings);
     Page {
         groups,
         view,
@@ -203,7 +203,6 @@ pub fn page<'a>(
         heats,
         factors: factors(groups),
         grid,
-        made_by: format!("pagetide {}", env!("CARGO_PKG_VERSION")),
         command,
     }
 }
@@ -272,9 +271,9 @@ fn may_replace(path: &Path) -> io::Result<bool> {
 }
 
 /// That a page has no figure of this name; `figures` are those that it has.
-pub fn no_figure(name: Option<&str>, figures: Vec<String>) -> LabError {
+pub fn no_figure(name: Option<&str>, figures: &[&str]) -> LabError {
     let name = name.map_or_else(String::new, |name| format!(" `{name}`"));
-    let hint = match &figures[..] {
+    let hint = match figures {
         [] => "they have no readings over time, no samples and no waits".to_owned(),
         figures => format!("there are {}", figures.join(", ")),
     };

@@ -8,16 +8,14 @@ use report::{Direction, Headline, View};
 use workload::metric::{Better, MetricSpec};
 use workload::{WorkloadSpec, policy, replay};
 
-/// How `recordings`, all of one workload, are shown on `width` columns: `all` of them, or what
-/// matters most.
+/// How `recordings`, all of one workload, are shown: `all` of them, or what matters most.
 pub fn view<'a>(
     recordings: impl IntoIterator<Item = &'a Recording>,
-    width: usize,
     all: bool,
     warnings: Vec<String>,
 ) -> View {
     let workload = recordings.into_iter().next().map_or("", |recording| &recording.workload);
-    View { width, all, headlines: headlines(workload), warnings, limits: Vec::new() }
+    View { all, headlines: headlines(workload), warnings, limits: Vec::new() }
 }
 
 /// The headlines of `workload`, most telling first; none of what is no workload of ours.

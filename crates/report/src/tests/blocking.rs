@@ -3,6 +3,7 @@
 use recording::{SectionTime, Wait, WaitEnd, WaitKind};
 
 use super::*;
+use crate::views::who_blocks;
 
 const STALL: &str = "allocation stall";
 const SHRINKER: &str = "allocation stall > super-block shrinker";
@@ -76,7 +77,7 @@ fn changed() -> Recording {
 
 #[test]
 fn a_run_says_who_blocks_on_whom_and_what_part_of_the_stalls_that_is() {
-    insta::assert_snapshot!(crate::blocked::who_blocks(&vanilla(), false, 110), @r"
+    insta::assert_snapshot!(text_of(who_blocks(&vanilla(), false), 110), @r"
     allocation stalls: 50 of 2 tasks, 10 s in all; 25 of them waited, 8.301 s (83 %), 8 s of that in
       xfs_reclaim_inode inside the super-block shrinker
      who blocks on whom                      who                  times  in all  of it
@@ -90,7 +91,7 @@ fn a_run_says_who_blocks_on_whom_and_what_part_of_the_stalls_that_is() {
        super-block shrinker                  kswapd0                 20     8 s   89 %
          xfs_reclaim_inode: own inode write  kswapd0                900   7.9 s   88 %
     ");
-    insta::assert_snapshot!(crate::blocked::who_blocks(&changed(), true, 110), @r"
+    insta::assert_snapshot!(text_of(who_blocks(&changed(), true), 110), @r"
     allocation stalls: none; 3 pauses before another try, 300 ms
      who blocks on whom                      who        times  in all  of it
      kswapd                                  kswapd0        2  900 ms  100 %
@@ -98,8 +99,8 @@ fn a_run_says_who_blocks_on_whom_and_what_part_of_the_stalls_that_is() {
        congestion_wait: any write to a disk  creator-1      3  300 ms  100 %
     ");
     let idle = told("linux-6.12", vec![time("kswapd0", "kswapd", 2, 900)], Vec::new());
-    assert_eq!(crate::blocked::who_blocks(&idle, false, 110), "", "nobody blocks on anybody");
-    let all = crate::blocked::who_blocks(&vanilla(), true, 110);
+    assert_eq!(text_of(who_blocks(&idle, false), 110), "", "nobody blocks on anybody");
+    let all = text_of(who_blocks(&vanilla(), true), 110);
     assert!(all.contains("folio_wait_locked: read of a page"), "what is little is shown on demand: {all}");
 }
 
@@ -107,7 +108,7 @@ fn a_run_says_who_blocks_on_whom_and_what_part_of_the_stalls_that_is() {
 fn a_comparison_has_the_same_paths_side_by_side() {
     let (base, new) = ([vanilla()], [changed()]);
     let groups = [group("linux-5.7", &base), group("linux-5.7+async-inode-reclaim", &new)];
-    let text = compare_text(&groups, 110).unwrap();
+    let text = compare(&groups, &View::default()).unwrap().render(Format::Text, 110);
     let (_, told) = text.split_once("who blocks on whom").unwrap();
     let (told, _) = told.split_once("all 9 counters").unwrap();
     insta::assert_snapshot!(format!("who blocks on whom{told}"), @r"
@@ -131,7 +132,7 @@ fn a_comparison_has_the_same_paths_side_by_side() {
       xfs_reclaim_inode inside the super-block shrinker
     linux-5.7+async-inode-reclaim: allocation stalls: none; 3 pauses before another try, 300 ms
     ");
-    let markdown = to_markdown(&groups, 110).unwrap();
+    let markdown = compare(&groups, &View::default()).unwrap().render(Format::Markdown, 110);
     let row = "| allocation stall > super-block shrinker > xfs_reclaim_inode | 8 s | 0 ns | -100 % |";
     assert!(markdown.contains(row), "{markdown}");
 }
@@ -140,9 +141,11 @@ fn a_comparison_has_the_same_paths_side_by_side() {
 #[test]
 fn who_does_not_tell_has_no_section_and_no_figure() {
     let old = run("linux-5.7", 1, 1710.0);
-    assert_eq!(crate::blocked::who_blocks(&old, true, 100), "");
+    assert_eq!(text_of(who_blocks(&old, true), 100), "");
     let (base, new) = ([vanilla()], [old]);
-    let text = compare_text(&[group("new", &base), group("old", &new)], 110).unwrap();
+    let text = compare(&[group("new", &base), group("old", &new)], &View::default())
+        .unwrap()
+        .render(Format::Text, 110);
     let row = text.lines().find(|line| line.trim_start().starts_with("allocation stall  ")).unwrap();
     assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["allocation", "stall", "10", "s", "none", "-"]);
 }
@@ -150,11 +153,13 @@ fn who_does_not_tell_has_no_section_and_no_figure() {
 #[test]
 fn programs_get_sections_and_paths() {
     let recording = vanilla();
-    let json: serde_json::Value = serde_json::from_str(&to_json(&[&recording]).unwrap()).unwrap();
+    let json: serde_json::Value =
+        serde_json::from_str(&metrics(&[&recording], &View::default()).unwrap().render(Format::Json, 80))
+            .unwrap();
     let run = &json["runs"][0];
     assert_eq!((&run["waits"][1]["within"], &run["sections"][0]["count"]), (&SHRINKER.into(), &30.into()));
     assert_eq!(run["waits"][1]["on"], "group lock held by kswapd");
-    let csv = to_csv(&[&recording]).unwrap();
+    let csv = metrics(&[&recording], &View::default()).unwrap().render(Format::Csv, 80);
     let rows: Vec<&str> =
         csv.lines().filter(|line| line.contains("within:allocation stall")).take(4).collect();
     insta::assert_snapshot!(rows.join("\n"), @r"

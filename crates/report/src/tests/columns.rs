@@ -2,7 +2,8 @@
 
 use super::golden::runs;
 use super::group;
-use crate::{View, compare_text};
+use crate::views::compare;
+use crate::{Format, View};
 
 /// The first column is repeated, and nothing is cut.
 #[test]
@@ -11,7 +12,7 @@ fn a_table_that_does_not_fit_goes_on_below_itself() {
     let label = "linux-5.3+shrink-slab-when-boosted";
     let new = runs(label, &[2500.0, 2513.0, 2500.0, 2513.0]);
     let groups = [group("linux-5.3", &base), group(label, &new)];
-    insta::assert_snapshot!(compare_text(&groups, View::from(60)).unwrap(), @r"
+    insta::assert_snapshot!(compare(&groups, &View::default()).unwrap().render(Format::Text, 60), @r"
     hot-and-stream: linux-5.3 against
       linux-5.3+shrink-slab-when-boosted
 

@@ -1,7 +1,8 @@
 //! Texts of runs and comparisons as a person sees them, at several widths of the terminal.
 
 use super::{group, run};
-use crate::{Direction, Group, Headline, View, compare_text, metrics_text, run_text};
+use crate::views::{compare, metrics, run as run_view};
+use crate::{Direction, Format, Group, Headline, View};
 use recording::Recording;
 
 /// The headlines of the example workload.
@@ -32,8 +33,8 @@ const HEADLINES: [Headline; 3] = [
     },
 ];
 
-pub(crate) fn view(width: usize) -> View {
-    View { headlines: HEADLINES.to_vec(), ..View::from(width) }
+pub(crate) fn view() -> View {
+    View { headlines: HEADLINES.to_vec(), ..View::default() }
 }
 
 /// Runs of one kernel with seeds from 1 on, of 6400 hot pages.
@@ -67,7 +68,7 @@ fn groups<'a>(kernels: &'a [(&str, Vec<Recording>)]) -> Vec<Group<'a>> {
 fn what_came_out_is_the_first_line_and_the_rest_is_counted() {
     let (base, new) = (runs("linux-6.1", &[126.0]), runs("linux-6.1+root-aging", &[6400.0]));
     let groups = [group("linux-6.1", &base), group("linux-6.1+root-aging", &new)];
-    insta::assert_snapshot!(compare_text(&groups, view(80)).unwrap(), @r"
+    insta::assert_snapshot!(compare(&groups, &view()).unwrap().render(Format::Text, 80), @r"
     hot_pages_cached: 126 -> 6400 of 6400 pages, better
     hot-and-stream: linux-6.1 against linux-6.1+root-aging
 
@@ -97,7 +98,7 @@ fn four_kernels_are_one_table_with_a_column_each() {
         .zip([126.0, 6400.0, 6400.0, 6100.0])
         .map(|(label, kept)| (label, runs(label, &[kept])))
         .collect::<Vec<_>>();
-    insta::assert_snapshot!(compare_text(&groups(&short), view(120)).unwrap(), @r"
+    insta::assert_snapshot!(compare(&groups(&short), &view()).unwrap().render(Format::Text, 120), @r"
     hot_pages_cached of 6400 pages: 126 -> 6400 (better), 6400 (better), 6100 (better)
     hot-and-stream: linux-5.4 against linux-5.5 against linux-6.1 against linux-6.12
 
@@ -119,7 +120,7 @@ fn four_kernels_are_one_table_with_a_column_each() {
       linux-6.1: pagetide run hot-and-stream --kernel linux-6.1
       linux-6.12: pagetide run hot-and-stream --kernel linux-6.12
     ");
-    insta::assert_snapshot!(compare_text(&groups(&short), view(80)).unwrap(), @r"
+    insta::assert_snapshot!(compare(&groups(&short), &view()).unwrap().render(Format::Text, 80), @r"
     hot_pages_cached of 6400 pages: 126 -> 6400 (better), 6400 (better), 6100
       (better)
     hot-and-stream: linux-5.4 against linux-5.5 against linux-6.1 against linux-6.12
@@ -154,7 +155,7 @@ fn four_kernels_are_one_table_with_a_column_each() {
 #[test]
 fn a_run_shows_what_matters_most_and_all_on_demand() {
     let run = &runs("linux-6.12", &[1710.0])[0];
-    insta::assert_snapshot!(run_text(run, view(80)), @"
+    insta::assert_snapshot!(run_view(run, None, &view()).render(Format::Text, 80), @"
     hot-and-stream on linux-6.12 (sim, seed 1), 23.14 s simulated
 
      metric              value  unit           what it is
@@ -191,7 +192,7 @@ fn a_run_shows_what_matters_most_and_all_on_demand() {
 
     2 more metrics, 2 more counters, 2 cgroups with `--all`
     ");
-    insta::assert_snapshot!(run_text(run, View { all: true, ..view(80) }), @"
+    insta::assert_snapshot!(run_view(run, None, &View { all: true, ..view() }).render(Format::Text, 80), @"
     hot-and-stream on linux-6.12 (sim, seed 1), 23.14 s simulated
 
      metric              value  unit           what it is
@@ -261,7 +262,7 @@ fn no_line_is_longer_than_the_terminal_is_wide() {
     let warnings = vec!["beside the kernel the scenarios differ in mem (300M, 512M), seed (1, 2)".to_owned()];
     for width in [60, 80, 120] {
         for all in [false, true] {
-            let view = View { all, warnings: warnings.clone(), ..view(width) };
+            let view = View { all, warnings: warnings.clone(), ..view() };
             let mut noted = kernels[2].1[0].clone();
             noted.notes = vec![
                 "the CPU was emulated, and the machine was busy with other work: trust counters, not times"
@@ -269,10 +270,10 @@ fn no_line_is_longer_than_the_terminal_is_wide() {
             ];
             let all_runs: Vec<&Recording> = kernels.iter().flat_map(|(_, runs)| runs).collect();
             for text in [
-                run_text(&noted, view.clone()),
-                compare_text(&groups(&kernels), view.clone()).unwrap(),
-                compare_text(&groups(&seeds), view.clone()).unwrap(),
-                metrics_text(&all_runs, view.clone()).unwrap(),
+                run_view(&noted, None, &view).render(Format::Text, width),
+                compare(&groups(&kernels), &view).unwrap().render(Format::Text, width),
+                compare(&groups(&seeds), &view).unwrap().render(Format::Text, width),
+                metrics(&all_runs, &view).unwrap().render(Format::Text, width),
             ] {
                 for line in text.lines() {
                     assert!(line.chars().count() <= width, "{width} columns: {line:?} in\n{text}");
@@ -286,7 +287,9 @@ fn no_line_is_longer_than_the_terminal_is_wide() {
 #[test]
 fn a_title_tells_how_fast_a_simulation_was() {
     let mut run = run("linux-6.12", 1, 0.0);
-    let title = |run: &Recording| run_text(run, 200).lines().next().unwrap().to_owned();
+    let title = |run: &Recording| {
+        run_view(run, None, &View::default()).render(Format::Text, 200).lines().next().unwrap().to_owned()
+    };
     run.wall_ns = Some(57_800_000_000);
     assert!(title(&run).ends_with(", 23.14 s simulated in 57.8 s, 0.40 times real time"), "{}", title(&run));
     run.wall_ns = None;

@@ -3,12 +3,13 @@
 
 use super::golden::{runs, view};
 use super::group;
-use crate::{View, compare_csv, compare_json, compare_text};
+use crate::views::compare;
+use crate::{Format, View};
 use recording::Recording;
 use serde_json::Value;
 
 fn compared(base: &[Recording], new: &[Recording]) -> String {
-    compare_text(&[group("base", base), group("new", new)], view(100)).unwrap()
+    compare(&[group("base", base), group("new", new)], &view()).unwrap().render(Format::Text, 100)
 }
 
 /// The row of a metric without its column of names.
@@ -35,9 +36,10 @@ fn numbers_that_no_seed_changes_are_judged_by_size_not_by_a_test() {
         "{text}"
     );
     assert!(!text.contains('±') && !text.contains('['), "{text}");
-    let json: Value =
-        serde_json::from_str(&compare_json(&[group("base", &base), group("new", &new)], view(80)).unwrap())
-            .unwrap();
+    let json: Value = serde_json::from_str(
+        &compare(&[group("base", &base), group("new", &new)], &view()).unwrap().render(Format::Json, 80),
+    )
+    .unwrap();
     assert_eq!(json["comparison"]["rows"][0]["p"], Value::Null);
     assert_eq!(json["comparison"]["rows"][0]["interval"], Value::Null);
 }
@@ -59,7 +61,8 @@ fn interval_and_verdict_of_a_row_are_of_one_family() {
     let base = runs("base", &[1000.0, 1010.0, 1020.0, 1005.0]);
     // About p = 0.03 by itself, and twice that over two rows.
     let new = runs("new", &[1012.0, 1013.0, 1040.0, 1011.0]);
-    let json = compare_json(&[group("base", &base), group("new", &new)], view(80)).unwrap();
+    let json =
+        compare(&[group("base", &base), group("new", &new)], &view()).unwrap().render(Format::Json, 80);
     let json: Value = serde_json::from_str(&json).unwrap();
     let rows = json["comparison"]["rows"].as_array().unwrap();
     let tested: Vec<&Value> = rows.iter().filter(|row| !row["p"].is_null()).collect();
@@ -95,11 +98,8 @@ fn what_only_one_kind_of_kernel_counts_is_said_to_be_so() {
     model[0].metrics.remove("reread_ms");
     model[0].vmstat.remove("pgsteal_direct");
     real[0].samples.clear();
-    let text = compare_text(
-        &[group("linux-6.12", &model), group("6.12.117", &real)],
-        View { all: true, ..view(100) },
-    );
-    let text = text.unwrap();
+    let groups = [group("linux-6.12", &model), group("6.12.117", &real)];
+    let text = compare(&groups, &View { all: true, ..view() }).unwrap().render(Format::Text, 100);
     assert!(
         row(&text, "reread_ms").contains("not modelled") && row(&text, "reread_ms").ends_with("  -"),
         "{text}"
@@ -126,8 +126,9 @@ fn json_of_a_comparison_has_its_verdicts_and_keeps_the_runs() {
     let kept = [("a", [126.0, 130.0]), ("b", [6400.0, 6390.0]), ("c", [126.0, 131.0])];
     let all = kept.map(|(label, kept)| runs(label, &kept));
     let groups: Vec<_> = kept.iter().zip(&all).map(|((label, _), runs)| group(label, runs)).collect();
-    let view = View { warnings: vec!["they differ".into()], ..view(80) };
-    let json: Value = serde_json::from_str(&compare_json(&groups, view.clone()).unwrap()).unwrap();
+    let view = View { warnings: vec!["they differ".into()], ..view() };
+    let json: Value =
+        serde_json::from_str(&compare(&groups, &view).unwrap().render(Format::Json, 80)).unwrap();
     assert_eq!((&json["schema"], json["runs"].as_array().unwrap().len()), (&1.into(), 6));
     assert_eq!(json["warnings"][0], "they differ");
     let comparison = &json["comparison"];
@@ -145,7 +146,7 @@ fn json_of_a_comparison_has_its_verdicts_and_keeps_the_runs() {
     assert!(row["interval"][0].as_f64().unwrap() < 6267.0 && row["p"].is_number(), "{row}");
     assert_eq!((&row["verdict"], &row["headline"]), (&"better".into(), &true.into()));
 
-    let csv = compare_csv(&groups, view).unwrap();
+    let csv = compare(&groups, &view).unwrap().render(Format::Csv, 80);
     let judged: Vec<&str> =
         csv.lines().filter(|line| line.contains(",comparison,hot_pages_cached,")).collect();
     assert_eq!(judged.len(), 2 * 6, "{csv}");
@@ -162,7 +163,9 @@ fn runs_without_counters_are_not_said_to_agree_in_them() {
         run
     };
     let (base, new) = ([policy("lru 2", 20.0)], [policy("lru 9", 7.0)]);
-    let text = compare_text(&[group("lru 2", &base), group("lru 9", &new)], 80).unwrap();
+    let text = compare(&[group("lru 2", &base), group("lru 9", &new)], &View::default())
+        .unwrap()
+        .render(Format::Text, 80);
     assert!(row(&text, "misses").ends_with("-65 %  better"), "{text}");
     assert!(!text.contains("what the runs say") && !text.contains("--all"), "{text}");
 }

@@ -3,6 +3,7 @@
 use recording::{Wait, WaitEnd, WaitKind};
 
 use super::*;
+use crate::views::{by_phase, who_waited};
 
 fn wait(task: &str, wait: &str, kind: WaitKind, ended: WaitEnd, futile: Option<bool>, ms: [u64; 2]) -> Wait {
     let [count, each] = ms;
@@ -44,7 +45,7 @@ fn waited(label: &str, congested: u64) -> Recording {
 
 #[test]
 fn a_run_says_who_waited_for_what_and_how_much_of_it_was_futile() {
-    let table = waits::who_waited(&waited("linux-2.6.32", 500), false, 100);
+    let table = text_of(who_waited(&waited("linux-2.6.32", 500), false), 100);
     insta::assert_snapshot!(table, @r"
     who                 waited for           times   in all      mean  longest  timed out  futile
     reader-* (2 tasks)  congestion_wait        505  10.07 s  19.94 ms    20 ms      >99 %    99 %
@@ -52,7 +53,7 @@ fn a_run_says_who_waited_for_what_and_how_much_of_it_was_futile() {
     kswapd0             zonepressure_wait        1   100 ms    100 ms   100 ms      100 %   100 %
     writer-0            balance_dirty_pages      4    40 ms     10 ms    10 ms      100 %       -
     ");
-    insta::assert_snapshot!(waits::by_phase(&waited("linux-2.6.32", 500), 100), @r"
+    insta::assert_snapshot!(text_of(Section::untitled().with(by_phase(&waited("linux-2.6.32", 500))), 100), @r"
     phase        waited for           times   in all  timed out  futile
     hot_ready    congestion_wait        505  10.07 s      >99 %    99 %
     hot_ready    folio_wait_locked      900    1.8 s        0 %       -
@@ -69,7 +70,7 @@ fn what_is_not_known_to_be_futile_is_neither_nothing_nor_all() {
             wait("t", "congestion_wait", WaitKind::Writes, WaitEnd::Timeout, None, [unknown, 100]),
         ];
         let recording = run("5.10.0", 1, 1.0).waited(waits);
-        let table = waits::who_waited(&recording, false, 100);
+        let table = text_of(who_waited(&recording, false), 100);
         table.lines().nth(1).and_then(|row| row.rsplit("  ").next()).unwrap_or_default().to_owned()
     };
     assert_eq!(told(None, 3), "not known");
@@ -81,7 +82,7 @@ fn what_is_not_known_to_be_futile_is_neither_nothing_nor_all() {
 fn a_comparison_has_the_time_of_each_wait_and_what_of_it_was_futile() {
     let (base, new) = ([waited("linux-2.6.32", 500)], [waited("linux-2.6.32+pressure-wait", 0)]);
     let groups = [group("linux-2.6.32", &base), group("linux-2.6.32+pressure-wait", &new)];
-    let text = compare_text(&groups, 100).unwrap();
+    let text = compare(&groups, &View::default()).unwrap().render(Format::Text, 100);
     let (_, waits) = text.split_once(" time waited for").unwrap();
     insta::assert_snapshot!(format!("time waited for{waits}"), @r"
     time waited for            linux-2.6.32  linux-2.6.32+pressure-    change
@@ -98,7 +99,7 @@ fn a_comparison_has_the_time_of_each_wait_and_what_of_it_was_futile() {
       linux-2.6.32: pagetide run hot-and-stream --kernel linux-2.6.32
       linux-2.6.32+pressure-wait: pagetide run hot-and-stream --kernel linux-2.6.32+pressure-wait
     ");
-    let markdown = to_markdown(&groups, 100).unwrap();
+    let markdown = compare(&groups, &View::default()).unwrap().render(Format::Markdown, 100);
     assert!(markdown.contains("| congestion_wait, futile | 10 s | 0 ns | -100 % |"), "{markdown}");
 }
 
@@ -110,7 +111,9 @@ fn waits_without_a_tracepoint_are_not_counted_on_a_real_kernel() {
     let mut guest = Recording { backend: "vm:6.1".into(), stalls: Vec::new(), ..run("6.1.0", 1, 1710.0) };
     guest.metrics.insert("wait_seconds".into(), 0.0);
     let guest = [guest];
-    let text = compare_text(&[group("model", &model), group("guest", &guest)], 100).unwrap();
+    let text = compare(&[group("model", &model), group("guest", &guest)], &View::default())
+        .unwrap()
+        .render(Format::Text, 100);
     let row = |name: &str| {
         let line = text.lines().find(|line| line.trim_start().starts_with(name)).unwrap();
         line.split_whitespace().skip(1).collect::<Vec<_>>().join(" ")
@@ -122,12 +125,14 @@ fn waits_without_a_tracepoint_are_not_counted_on_a_real_kernel() {
 #[test]
 fn programs_get_all_of_it() {
     let recording = waited("linux-2.6.32", 500);
-    let json: serde_json::Value = serde_json::from_str(&to_json(&[&recording]).unwrap()).unwrap();
+    let json: serde_json::Value =
+        serde_json::from_str(&metrics(&[&recording], &View::default()).unwrap().render(Format::Json, 80))
+            .unwrap();
     let first = &json["runs"][0]["waits"][0];
     let told = ["task", "wait", "kind", "ended", "futile", "count", "spent_seconds"]
         .map(|key| first[key].to_string());
     assert_eq!(told.join(" "), r#""reader-0" "congestion_wait" "writes" "timeout" true 500 10.0"#);
-    let csv = to_csv(&[&recording]).unwrap();
+    let csv = metrics(&[&recording], &View::default()).unwrap().render(Format::Csv, 80);
     let rows: Vec<&str> = csv.lines().filter(|line| line.contains(",wait:congestion_wait,")).collect();
     insta::assert_snapshot!(rows.join("\n"), @r"
     hot-and-stream,linux-2.6.32,sim,linux-2.6.32,1,wait:congestion_wait,reader-0,times,500

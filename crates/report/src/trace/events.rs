@@ -15,9 +15,9 @@ use std::collections::BTreeMap;
 
 use recording::{Event, NameId, Names};
 
-use super::ByName;
 use super::packets::{Annotations, Category, Happens, Key, Kind, Name, Packets, Text, Track};
 use super::tasks::Tasks;
+use super::threads::ByName;
 
 /// What waits are that nobody suffers from: threads without work, programs that sleep by choice.
 const IDLE: [&str; 5] = ["asleep", "dozing", "nanosleep", "wait4", "delayed work"];

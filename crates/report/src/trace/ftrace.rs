@@ -12,8 +12,8 @@ use std::fmt::Write;
 use recording::{Chunk, Event, Names, Recording};
 
 use super::line::{About, comm, device, one_line};
+use super::threads::{ByName, Threads};
 use super::tracepoints::Tracepoint;
-use super::{ByName, Threads};
 
 /// What stands above the events of a kernel's `trace` file (`print_func_help_header_irq`).
 const HEAD: &str = "\

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::packets::{Kind, Packets, Track};
-use super::{Thread, Threads};
+use super::threads::{Thread, Threads};
 
 /// Tracks of tasks, made when they first do something.
 #[derive(Debug, Default)]

@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 
 use recording::{Chunk, Event, Names, Recording};
 
-use super::ByName;
 use super::ftrace::Printer;
 use super::line::comm;
+use super::threads::ByName;
 
 /// Bytes of a page of the ring buffer, and of its head: time and length.
 const PAGE: usize = 4096;

@@ -97,7 +97,7 @@ fn a_run_of_an_ablation_is_the_run_of_that_kernel_alone() {
     let ablation = ablation(None, "root-aging,shared-memcg-walk", 2).unwrap();
     let control = SweepControl::Runs(Control::default());
     let outcomes = ablation.plan.run(vec![None; 8], 0, &control, |_, _| Ok(())).unwrap();
-    let ablated = ablation.ablated(&outcomes, View::from(80));
+    let ablated = ablation.ablated(&outcomes, View::default());
     for (variant, subset) in ablation.variants.iter().zip(&ablated.subsets) {
         for (seed, run) in [1, 2].into_iter().zip(&subset.runs) {
             let alone = Request { kernel: Some(variant.label.clone()), seed: Some(seed), ..request(None) };
@@ -128,5 +128,5 @@ fn every_seed_runs_on_every_kernel_and_whole_experiments_come_one_after_the_othe
         assert_eq!(whole, labels.iter().map(|&label| (seed, label)).collect::<Vec<_>>());
     }
     let outcomes: Outcomes = (0..12).map(|_| Ended::NotRun).collect();
-    assert_eq!(ablation.ablated(&outcomes, View::from(80)).seeds, [1, 2, 3]);
+    assert_eq!(ablation.ablated(&outcomes, View::default()).seeds, [1, 2, 3]);
 }

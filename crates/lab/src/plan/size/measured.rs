@@ -37,7 +37,7 @@ impl Target {
                 recordings: vec![recording],
             };
             let groups = [group("no limit", base), group("limit", run)];
-            let judged = judge(&groups, &view([base, run], 80, true, Vec::new()), &self.limits)?;
+            let judged = judge(&groups, &view([base, run], true, Vec::new()), &self.limits)?;
             if judged.iter().any(|judged| judged.outcome.fails()) {
                 return Ok(false);
             }

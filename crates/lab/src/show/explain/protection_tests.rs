@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use report::Explained;
+use report::{Explained, Format, View};
 use serde_json::Value;
 use sim::run::{Checks, verify};
 use sim::{SimRun, SimSystem};
@@ -70,7 +70,8 @@ fn world(kernel: &str, sets: Sets, reads: Reads) -> Recording {
 
 /// Verdict and sentence of a cgroup.
 fn told(recording: &Recording, events: Option<&Digest>, cgroup: &str) -> String {
-    let json = report::explain_json(&Explained { recording, events, with_events: None });
+    let json = report::views::explain(&Explained { recording, events, with_events: None }, &View::default())
+        .render(Format::Json, 80);
     let json: Value = serde_json::from_str(&json).unwrap();
     let groups = json["protection"].as_array().unwrap();
     let group = groups.iter().find(|group| group["cgroup"] == cgroup).expect("it is protected");

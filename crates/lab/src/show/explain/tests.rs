@@ -3,6 +3,8 @@
 use recording::{Event, Names};
 use serde_json::Value;
 
+use report::{Format, View};
+
 use super::*;
 use crate::resolve::request::{Request, Subject};
 use crate::run::simulate::{events_of, simulate};
@@ -30,7 +32,8 @@ fn asked(file: &str, pages: Option<std::ops::RangeInclusive<u64>>) -> Question {
 fn json(with: &With) -> Value {
     let With { recording, events, .. } = with;
     let explained = report::Explained { recording, events: events.as_ref(), with_events: None };
-    serde_json::from_str(&report::explain_json(&explained)).unwrap()
+    serde_json::from_str(&report::views::explain(&explained, &View::default()).render(Format::Json, 80))
+        .unwrap()
 }
 
 /// The events of a run that are about these pages of a file, in a form that the story has, too.
@@ -84,7 +87,7 @@ fn stories_of_pages_are_the_events_of_the_run_no_more_and_no_less() {
     let text = {
         let With { recording, events, .. } = &with;
         let explained = report::Explained { recording, events: events.as_ref(), with_events: None };
-        report::explain_text(&explained, &report::View { all: true, ..report::View::from(200) })
+        report::views::explain(&explained, &View { all: true, ..View::default() }).render(Format::Text, 200)
     };
     let evictions = wanted.iter().filter(|told| told["event"] == "page_reclaimed").count();
     assert!(evictions > 0, "page {page} was evicted");

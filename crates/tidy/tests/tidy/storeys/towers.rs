@@ -16,6 +16,7 @@ pub(super) const TOWERS: &[Tower] = &[
     Tower { package: "sim", storeys: SIM },
     Tower { package: "workload", storeys: WORKLOAD },
     Tower { package: "stats", storeys: STATS },
+    Tower { package: "report", storeys: REPORT },
 ];
 
 const MM: &[&str] = &[
@@ -206,3 +207,5 @@ const STATS: &[&str] = &[
     "multiple",
     "percentile",
 ];
+
+const REPORT: &[&str] = &["views", "trace", "judge", "render", "document"];

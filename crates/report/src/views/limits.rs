@@ -1,0 +1,54 @@
+//! Limits and what came of them, as every format shows them.
+
+use serde_json::{Value, json};
+
+use crate::document::number::plain;
+use crate::document::{Section, Table, row};
+use crate::judge::Judged;
+
+/// The limits, and why what came of them is not what numbers say; empty without any.
+pub(crate) fn limits(judged: &[Judged]) -> Section {
+    Section::new("limits").with(table(judged)).lines_of(reasons(judged))
+}
+
+/// `[{"limit", "label", "baseline", "value", "outcome", "fails", "why"}]`.
+pub(crate) fn limits_value(judged: &[Judged]) -> Value {
+    let object = |judged: &Judged| {
+        json!({
+            "limit": judged.limit,
+            "label": judged.label,
+            "baseline": judged.values[0],
+            "value": judged.values[1],
+            "outcome": judged.outcome.word(),
+            "fails": judged.outcome.fails(),
+            "why": judged.why,
+        })
+    };
+    judged.iter().map(object).collect()
+}
+
+/// For rows of CSV: the column, the limit, and its outcome.
+pub(crate) fn limits_csv(judged: &[Judged]) -> impl Iterator<Item = [&str; 3]> {
+    judged.iter().map(|Judged { label, limit, outcome, .. }| [label.as_str(), limit, outcome.word()])
+}
+
+fn table(judged: &[Judged]) -> Table {
+    let mut table = Table::new()
+        .texts(["limit", "run"])
+        .numbers(["baseline", "value"])
+        .texts(["change", "limit is"])
+        .named_by(2)
+        .breaking_names();
+    let value = |value: &Option<f64>| value.map_or("none".to_owned(), plain);
+    for Judged { limit, label, values, change, outcome, .. } in judged {
+        let [base, new] = values;
+        table.push(row![limit, label, value(base), value(new), change, outcome.word()]);
+    }
+    table
+}
+
+/// Why, each reason once with the limits that it is for.
+fn reasons(judged: &[Judged]) -> Vec<String> {
+    let told = judged.iter().filter(|judged| !judged.why.is_empty());
+    told.map(|Judged { limit, label, why, .. }| format!("{limit}, {label}: {why}")).collect()
+}

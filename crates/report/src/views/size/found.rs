@@ -1,0 +1,143 @@
+//! What was found of a trace: limits that were run, the knee, what to set.
+
+/// A number of one run for each seed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    /// The least.
+    pub least: f64,
+    /// The mean.
+    pub mean: f64,
+    /// The most.
+    pub most: f64,
+}
+
+impl Spread {
+    /// Of these; `None` of none.
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let (mut least, mut most, mut sum, mut count) = (f64::INFINITY, f64::NEG_INFINITY, 0.0, 0);
+        for value in values {
+            (least, most) = (least.min(value), most.max(value));
+            sum += value;
+            count += 1;
+        }
+        (count > 0).then(|| Self { least, mean: sum / f64::from(count), most })
+    }
+}
+
+/// What runs at one limit came to. What a kernel does not count is `None`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SizedPoint {
+    /// `memory.max` in bytes; none is no limit.
+    pub limit: Option<u64>,
+    /// Pages that were in memory when asked for, of all asked for.
+    pub hit_ratio: Option<Spread>,
+    /// Pages a second that came back after they had been reclaimed.
+    pub refaults: Option<Spread>,
+    /// Seconds that its task was in reclaim itself: limit reclaim and allocation stalls.
+    pub in_reclaim: Option<Spread>,
+    /// Seconds that its task waited for memory: `some` of `memory.pressure`.
+    pub stalled: Option<Spread>,
+    /// Bytes read from the disk.
+    pub read: Option<Spread>,
+    /// Bytes written to it.
+    pub written: Option<Spread>,
+    /// Seconds from the first request that counts to the end of the last.
+    pub run: Option<Spread>,
+    /// Percent more of what the target is on than without a limit, if it is a time.
+    pub slowdown: Option<Spread>,
+    /// Whether all seeds keep the target; none where none was set.
+    pub keeps: Option<bool>,
+    /// Runs that the OOM killer ended.
+    pub killed: usize,
+}
+
+/// Where the curve bends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SizedKnee {
+    /// The limit.
+    pub limit: u64,
+    /// The limits that were run beside it.
+    pub between: (Option<u64>, Option<u64>),
+}
+
+/// What to set, and what it rests on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Advice {
+    /// `memory.high`: the least limit that keeps the target.
+    pub high: u64,
+    /// `memory.max`.
+    pub max: u64,
+    /// `memory.low`.
+    pub low: u64,
+    /// The largest limit run that does not keep it.
+    pub too_small: Option<u64>,
+    /// Percent of `high` that `max` is above it.
+    pub headroom: f64,
+    /// All three set at once, as run.
+    pub run_as_set: Option<SizedPoint>,
+    /// Whether `low` is the knee, and not `high` for want of a lower knee.
+    pub low_is_knee: bool,
+}
+
+/// One limit on a sample and on the whole.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SampleCheck {
+    /// `memory.max` in bytes of the whole; none is no limit.
+    pub limit: Option<u64>,
+    /// Hit ratio that the sample tells, and that of the whole.
+    pub hit_ratio: (f64, f64),
+    /// Run time likewise.
+    pub run: (f64, f64),
+}
+
+/// One limit by the model and on a real kernel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VerifiedPoint {
+    /// Which point: the knee, below, above.
+    pub what: String,
+    /// By the model.
+    pub model: SizedPoint,
+    /// As measured.
+    pub real: SizedPoint,
+}
+
+/// All that was found of a trace.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sized {
+    /// The trace's name.
+    pub trace: String,
+    /// What is in it: requests, pages, time, a phrase each.
+    pub holds: Vec<String>,
+    /// The kernel.
+    pub kernel: String,
+    /// The machine and its memory.
+    pub machine: String,
+    /// Seeds of the runs.
+    pub seeds: Vec<u64>,
+    /// One in so many of the trace's addresses; none: all.
+    pub one_in: Option<u32>,
+    /// Bytes that it keeps where nothing limits it.
+    pub held: u64,
+    /// What must not be so, as written.
+    pub targets: Vec<String>,
+    /// The time that `slowdown` is of, as a metric.
+    pub slowdown_of: Option<String>,
+    /// Limits that were run, smallest first, and none at the end.
+    pub points: Vec<SizedPoint>,
+    /// Neighbours are at most this part apart where it matters; none where limits were given.
+    pub resolution: Option<f64>,
+    /// Where the curve bends.
+    pub knee: Option<SizedKnee>,
+    /// What to set; none where no limit keeps the target.
+    pub advice: Option<Advice>,
+    /// The sample beside the whole.
+    pub checked: Vec<SampleCheck>,
+    /// On a real kernel: which, and the points.
+    pub verified: Option<(String, Vec<VerifiedPoint>)>,
+    /// What a reader must know, a sentence each.
+    pub notes: Vec<String>,
+    /// The command that finds all this again.
+    pub command: String,
+    /// Runs that it took.
+    pub runs: usize,
+}

@@ -1,0 +1,135 @@
+//! A size as a page to look at: what to set, the curve, its numbers, and what it rests on.
+//!
+//! Left out: figures of the single runs, which `pagetide report` draws of the recordings that `--out` keeps.
+
+use serde_json::json;
+
+use super::data::value;
+use super::found::Sized;
+use super::plot::{figure, finding};
+use super::settings::settings;
+use super::text::{advised, between, curve, extra, knee, rests_on, title};
+use crate::document::{Block, Document, Mark, Section};
+
+/// The size as a page, with its figure; its data is that of [`super::size`].
+pub fn size_page(sized: &Sized) -> Document<'_> {
+    let (heading, sentences) = advised(sized);
+    let header = Section::first(title(sized), Some(finding(sized)))
+        .with(Block::Verdict(format!("{heading}.")))
+        .paragraph(format!("The trace: {}.", sized.holds.join(", ")));
+    let said = |heading: &str, texts: Vec<String>| Section::new(heading).list(Mark::Sentence, texts);
+    let limits = [knee(sized)].into_iter().chain(between(sized));
+    let beside = extra(sized).into_iter().enumerate().map(|(number, (heading, table, text))| {
+        Section::new(heading).at(format!("beside{number}")).with(table).list(Mark::Sentence, [text])
+    });
+    let commands = vec![("this page and its runs".to_owned(), sized.command.clone())];
+    Document::new(&sized.trace)
+        .section(header)
+        .section(Section::untitled().with_all(figure(sized)))
+        .section(
+            Section::new("Every limit that was run")
+                .at("limits")
+                .with(curve(sized))
+                .list(Mark::Sentence, limits),
+        )
+        .section(said("How the recommendation was found", sentences).at("advice"))
+        .section(Section::new("To paste").at("settings").with_all(sized.advice.iter().flat_map(settings)))
+        .sections(beside)
+        .section(
+            said("What it rests on, and how to make it again", rests_on(sized))
+                .at("reading")
+                .with(Block::Commands { heading: "Make it again", commands }),
+        )
+        .json(|| json!({ "size": value(sized) }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::views::size::{Advice, SizedKnee, SizedPoint, Spread};
+    use crate::{Format, Style};
+
+    const STYLE: Style<'_> = Style { width: 80, made_by: "pagetide 1" };
+
+    fn point(limit: Option<u64>, hits: f64, slowdown: f64) -> SizedPoint {
+        let spread = |value| Some(Spread { least: value, mean: value, most: value });
+        SizedPoint {
+            limit,
+            hit_ratio: spread(hits),
+            refaults: spread(0.0),
+            in_reclaim: spread(0.0),
+            stalled: None,
+            read: None,
+            written: None,
+            run: spread(1.0),
+            slowdown: spread(slowdown),
+            keeps: Some(slowdown < 5.0),
+            killed: 0,
+        }
+    }
+
+    fn sized() -> Sized {
+        Sized {
+            trace: "</script><b>.csv".to_owned(),
+            holds: vec!["7 requests".to_owned()],
+            kernel: "linux-6.12".to_owned(),
+            machine: "vm-2cpu, 2G of memory".to_owned(),
+            seeds: vec![1],
+            one_in: None,
+            held: 1 << 30,
+            targets: vec!["replay_seconds > +5%".to_owned()],
+            slowdown_of: None,
+            points: vec![
+                point(Some(64 << 20), 0.25, 40.0),
+                point(Some(256 << 20), 0.75, 3.0),
+                point(None, 0.8, 0.0),
+            ],
+            resolution: Some(0.05),
+            knee: Some(SizedKnee { limit: 256 << 20, between: (Some(64 << 20), None) }),
+            advice: Some(Advice {
+                high: 256 << 20,
+                max: 288 << 20,
+                low: 256 << 20,
+                too_small: Some(64 << 20),
+                headroom: 10.0,
+                run_as_set: None,
+                low_is_knee: true,
+            }),
+            checked: Vec::new(),
+            verified: None,
+            notes: vec!["One seed.".to_owned()],
+            command: "pagetide size t.csv".to_owned(),
+            runs: 3,
+        }
+    }
+
+    /// The page has the curve with both limits, what to paste for all three systems, and nothing that a trace's name
+    /// could break out of; the same size gives the same bytes.
+    #[test]
+    fn a_page_has_the_curve_the_advice_and_what_it_rests_on() {
+        let page = size_page(&sized()).render(Format::Html, STYLE);
+        for wanted in [
+            "256 MiB keeps the target",
+            "id=\"size\"",
+            "64.0 MiB: 25.00 %",
+            "MemoryHigh=256M",
+            "memory: 288Mi",
+            "--memory=288m",
+            "<p class=\"not\">One seed.</p>",
+            "pagetide size t.csv",
+        ] {
+            assert!(page.contains(wanted), "no `{wanted}`");
+        }
+        assert!(!page.contains("<b>"), "the name of a trace is text");
+        assert_eq!(page.matches("</script>").count(), 2);
+        assert_eq!(page, size_page(&sized()).render(Format::Html, STYLE));
+    }
+
+    #[test]
+    fn a_size_of_one_limit_is_a_page_without_a_curve() {
+        let mut sized = sized();
+        sized.points.remove(0);
+        let page = size_page(&sized).render(Format::Html, STYLE);
+        assert!(!page.contains("id=\"size\"") && page.contains("id=\"limits\""));
+    }
+}

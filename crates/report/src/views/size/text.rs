@@ -1,0 +1,235 @@
+//! What a size says: sentences and tables.
+
+use super::found::{Advice, Sized, SizedPoint, Spread};
+use crate::document::number::plain;
+use crate::document::{Cell, Table, row};
+
+/// Bytes as people say them, to a tenth of a MiB.
+pub(super) fn mib(bytes: u64) -> String {
+    let tenths = (bytes as f64 / 104_857.6).round();
+    if tenths % 10.0 == 0.0 {
+        format!("{:.0} MiB", tenths / 10.0)
+    } else {
+        format!("{:.1} MiB", tenths / 10.0)
+    }
+}
+
+pub(super) fn title(sized: &Sized) -> String {
+    let part = sized.one_in.map_or_else(String::new, |one_in| format!(", a sample of 1/{one_in}"));
+    let seeds = match &sized.seeds[..] {
+        [only] => format!("seed {only}"),
+        [first, .., last] => format!("seeds {first} to {last}"),
+        [] => "no seed".to_owned(),
+    };
+    let runs = if sized.runs == 1 { "run" } else { "runs" };
+    format!("{} on {} ({}{part}, {seeds}), {} {runs}", sized.trace, sized.kernel, sized.machine, sized.runs)
+}
+
+/// What to set, and sentences that define and found it.
+pub(super) fn advised(sized: &Sized) -> (String, Vec<String>) {
+    let Some(advice) = &sized.advice else {
+        let why = match sized.targets.is_empty() {
+            true => "no target was set".to_owned(),
+            false => {
+                format!("no limit that was run keeps the target: not `{}`", sized.targets.join("`, nor `"))
+            }
+        };
+        return ("no recommendation".to_owned(), vec![why]);
+    };
+    let Advice { high, max, low, headroom, .. } = advice;
+    let heading = format!("memory.high {}, memory.max {}, memory.low {}", mib(*high), mib(*max), mib(*low));
+    let seeds = if sized.seeds.len() == 1 { "" } else { " with every seed" };
+    let below = match advice.too_small {
+        Some(below) => format!("; {} does not", mib(below)),
+        None => "; nothing smaller was run".to_owned(),
+    };
+    let low_said = match advice.low_is_knee {
+        true => {
+            "memory.low is the knee of the curve: of what is below it, each MiB is worth more hits than one on average"
+        }
+        false => "memory.low is memory.high: the curve has no knee below it",
+    };
+    let mut sentences = vec![
+        format!(
+            "memory.high is the least limit run that keeps the target{seeds} (not `{}`), \
+             as does every larger one{below}",
+            sized.targets.join("`, nor `")
+        ),
+        format!(
+            "memory.max is {headroom} % above it (--headroom): room for reclaim, and for what the trace does not show; \
+             a group that uses all of it is killed"
+        ),
+        low_said.to_owned(),
+    ];
+    if let Some(run) = &advice.run_as_set {
+        let kept = if run.keeps == Some(true) { "keeps" } else { "does not keep" };
+        let slower = run
+            .slowdown
+            .map_or("killed".to_owned(), |slowdown| format!("{} % slower", ranged(slowdown, 1.0, 1)));
+        let hits =
+            run.hit_ratio.map_or_else(String::new, |hits| format!(", {} % hits", ranged(hits, 100.0, 1)));
+        sentences
+            .push(format!("all three set at once were run, too: that {kept} the target ({slower}{hits})"));
+    }
+    (heading, sentences)
+}
+
+/// A number or, of several seeds that differ, the least to the most.
+fn ranged(spread: Spread, factor: f64, places: usize) -> String {
+    let text = |value: f64| {
+        let text = format!("{:.places$}", value * factor);
+        if text.trim_start_matches(['-', '0', '.']).is_empty() { "0".to_owned() } else { text }
+    };
+    let (least, most) = (text(spread.least), text(spread.most));
+    if least == most { most } else { format!("{least} to {most}") }
+}
+
+/// Digits for a number of this size.
+fn places(most: f64) -> usize {
+    match most.abs() {
+        most if most >= 100.0 => 0,
+        most if most >= 10.0 => 1,
+        most if most >= 1.0 => 2,
+        _ => 3,
+    }
+}
+
+const MIB: f64 = 1.0 / 1_048_576.0;
+
+pub(super) fn curve(sized: &Sized) -> Table {
+    let mut table = headed(&["limit"]);
+    for point in &sized.points {
+        table.push([limit(point.limit)].into_iter().chain(cells(point)).chain(row![marks(sized, point)]));
+    }
+    table
+}
+
+/// A table whose first columns name the row.
+fn headed(first: &[&str]) -> Table {
+    let numbers =
+        ["hits, %", "refaults per s", "in reclaim, s", "read, MiB", "written, MiB", "run, s", "slower, %"];
+    Table::new().amounts(first).amounts(numbers).texts([""])
+}
+
+fn cells(point: &SizedPoint) -> [Cell; 7] {
+    let cell = |spread: Option<Spread>, factor: f64, digits: Option<usize>| {
+        spread
+            .map(|spread| ranged(spread, factor, digits.unwrap_or_else(|| places(spread.most * factor))))
+            .into()
+    };
+    [
+        cell(point.hit_ratio, 100.0, Some(2)),
+        cell(point.refaults, 1.0, Some(0)),
+        cell(point.in_reclaim, 1.0, None),
+        cell(point.read, MIB, Some(0)),
+        cell(point.written, MIB, Some(0)),
+        cell(point.run, 1.0, None),
+        cell(point.slowdown, 1.0, Some(1)),
+    ]
+}
+
+fn limit(limit: Option<u64>) -> Cell {
+    limit.map_or("none".to_owned(), mib).into()
+}
+
+/// What there is to say of a row.
+fn marks(sized: &Sized, point: &SizedPoint) -> String {
+    let mut marks = Vec::new();
+    match (point.killed, sized.seeds.len()) {
+        (0, _) => {}
+        (_, 1) => marks.push("killed: out of memory".to_owned()),
+        (killed, seeds) => marks.push(format!("{killed} of {seeds} killed: out of memory")),
+    }
+    if point.limit.is_some() && sized.knee.map(|knee| knee.limit) == point.limit {
+        marks.push("knee".to_owned());
+    }
+    if point.limit.is_some() && sized.advice.as_ref().map(|advice| advice.high) == point.limit {
+        marks.push("enough".to_owned());
+    }
+    marks.join(", ")
+}
+
+pub(super) fn knee(sized: &Sized) -> String {
+    let defined =
+        "the limit highest above the straight line from the first to the last, memory and hits both linear";
+    let Some(knee) = sized.knee else {
+        return format!("knee: none; no limit stands clearly above the line ({defined})");
+    };
+    let between = match knee.between {
+        (Some(below), Some(above)) => {
+            format!(", between {} and {}, which were run, too", mib(below), mib(above))
+        }
+        (Some(below), None) => format!(", the largest; the next below is {}", mib(below)),
+        (None, Some(above)) => format!(", the smallest; the next above is {}", mib(above)),
+        (None, None) => String::new(),
+    };
+    format!("knee: {}{between} ({defined})", mib(knee.limit))
+}
+
+/// What lies between limits.
+pub(super) fn between(sized: &Sized) -> Option<String> {
+    let resolution = sized.resolution?;
+    Some(format!(
+        "limits were run {} % apart beside the knee and where the target begins to be kept, and further apart where \
+         the curve is flatter; between two of them nothing is known but that a curve rises",
+        plain(100.0 * resolution)
+    ))
+}
+
+/// Tables beside the curve: heading, table, what they say.
+pub(super) fn extra(sized: &Sized) -> Vec<(String, Table, String)> {
+    let mut extra = Vec::new();
+    if !sized.checked.is_empty() {
+        let mut table = Table::new().amounts([
+            "limit",
+            "hits of the sample, %",
+            "hits of the whole, %",
+            "points off",
+            "run by the sample, s",
+            "run of the whole, s",
+        ]);
+        for check in &sized.checked {
+            let (sample, whole) = check.hit_ratio;
+            table.push(row![
+                limit(check.limit),
+                format!("{:.2}", 100.0 * sample),
+                format!("{:.2}", 100.0 * whole),
+                format!("{:+.2}", 100.0 * (sample - whole)),
+                format!("{:.3}", check.run.0),
+                format!("{:.3}", check.run.1),
+            ]);
+        }
+        extra.push(("the sample beside the whole trace, at the same limits".to_owned(), table, off(sized)));
+    }
+    if let Some((kernel, points)) = sized.verified.as_ref().filter(|(_, points)| !points.is_empty()) {
+        let mut table = headed(&["point", "limit", "by"]).named_by(3);
+        for point in points {
+            for (by, measured) in [("model", &point.model), (kernel.as_str(), &point.real)] {
+                let killed = if measured.killed > 0 { "killed: out of memory" } else { "" };
+                let named = row![&point.what, limit(measured.limit), by];
+                table.push(named.into_iter().chain(cells(measured)).chain(row![killed]));
+            }
+        }
+        let said = "a real kernel does not tell its time in reclaim; run times compare a modelled disk with a real one";
+        extra.push((format!("the model beside {kernel}"), table, said.to_owned()));
+    }
+    extra
+}
+
+/// How far off the sample is.
+fn off(sized: &Sized) -> String {
+    let points = sized.checked.iter().map(|check| 100.0 * (check.hit_ratio.0 - check.hit_ratio.1).abs());
+    let (most, sum, count) = points.fold((0.0, 0.0, 0), |(most, sum, count): (f64, f64, u32), off| {
+        (most.max(off), sum + off, count + 1)
+    });
+    format!(
+        "the sample is off by {most:.2} points of hits at most, {:.2} on average",
+        sum / f64::from(count.max(1))
+    )
+}
+
+pub(super) fn rests_on(sized: &Sized) -> Vec<String> {
+    let mut notes = vec![format!("Without a limit it keeps {} in memory.", mib(sized.held))];
+    notes.extend(sized.notes.iter().cloned());
+    notes
+}
