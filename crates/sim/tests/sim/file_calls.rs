@@ -1,39 +1,18 @@
 //! Advice on files, reading ahead and cutting them: stories, and scenes that are drawn. All invariants are checked
 //! after every event.
 
-use std::future::Future;
-
 use kernel::Filesystem;
-use mm::base::layout::MemoryLayout;
-use pagetide_sim::run::{Checks, verify};
-use pagetide_sim::{DeviceModel, Hardware, Program, SimResult, SimRun, SimSystem};
-use units::{Bytes, Nanos, Pages, Seed};
+
+use pagetide_sim::{SimRun, SimSystem};
+use units::{Bytes, Seed};
+use workload::TaskSpec;
 use workload::system::{Errno, FileAdvice, OpenMode, System, SystemError};
-use workload::{Outcome, TaskSpec, Workload, WorkloadError};
 
-/// A machine of 16 MiB with 2 CPUs.
+use crate::story::{self, tell};
+
+/// A machine of 16 MiB.
 fn machine(kernel: &str, filesystem: Filesystem) -> SimRun {
-    let program = Program::Workload(Workload::new("hot-and-stream", []).expect("the defaults"));
-    let kernel = mm::Version::parse(kernel).expect("a preset");
-    let hardware = Hardware::with_cpus(2).with_device(DeviceModel::NVME);
-    SimRun {
-        filesystem,
-        time_limit: Nanos::from_secs(600),
-        sample_period: Nanos::from_secs(1),
-        ..SimRun::new(program, kernel, hardware, MemoryLayout::flat(Pages(16 << 8), 2))
-    }
-}
-
-fn tell<F, Fut>(spec: &SimRun, program: F) -> SimResult
-where
-    F: FnOnce(SimSystem) -> Fut + 'static,
-    Fut: Future<Output = Result<(), WorkloadError>> + 'static,
-{
-    let program = |sys| {
-        let story = program(sys);
-        async move { story.await.map(|()| Outcome::default()) }
-    };
-    verify(spec, Checks::EveryEvent, program).expect("the story ends well").0
+    SimRun { filesystem, ..story::machine(kernel, 16) }
 }
 
 const MIB: u64 = 1 << 20;

@@ -29,6 +29,7 @@ mod rules;
 mod sequential_readers;
 mod simoop;
 mod small_files;
+mod story;
 mod swap_high;
 mod system_calls;
 mod worlds;

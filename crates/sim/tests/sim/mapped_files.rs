@@ -1,15 +1,14 @@
 //! Mapped files: what a fault reads and maps, what reclaim makes of accesses through page tables, writes, and the end
 //! of mappings (MAPPED). Stories are told with all invariants checked after every event.
 
-use std::future::Future;
-
-use mm::base::layout::MemoryLayout;
 use mm::version::rules::FaultCount;
-use pagetide_sim::run::{Checks, verify};
-use pagetide_sim::{DeviceModel, Hardware, Program, SimResult, SimRun, SimSystem};
-use units::{Bytes, Nanos, Pages};
+use pagetide_sim::run::Checks;
+use pagetide_sim::{SimRun, SimSystem};
+use units::{Bytes, Nanos};
 use workload::system::{Advice, FileMapping, OpenMode, System, TaskSpec};
-use workload::{Errno, Outcome, Workload, WorkloadError};
+use workload::{Errno, WorkloadError};
+
+use crate::story::{self, tell, tell_with};
 
 const PAGE: u64 = 4096;
 const READ: FileMapping = FileMapping { shared: true, writable: false, executable: false };
@@ -17,36 +16,9 @@ const CODE: FileMapping = FileMapping { shared: false, writable: false, executab
 const SHARED: FileMapping = FileMapping { shared: true, writable: true, executable: false };
 const PRIVATE: FileMapping = FileMapping { shared: false, writable: true, executable: false };
 
-/// A machine of 16 MiB with 2 CPUs.
+/// A machine of 16 MiB.
 fn machine(kernel: &str) -> SimRun {
-    let program = Program::Workload(Workload::new("hot-and-stream", []).expect("the defaults"));
-    let kernel = mm::Version::parse(kernel).expect("a preset");
-    let hardware = Hardware::with_cpus(2).with_device(DeviceModel::NVME);
-    SimRun {
-        time_limit: Nanos::from_secs(600),
-        sample_period: Nanos::from_secs(1),
-        ..SimRun::new(program, kernel, hardware, MemoryLayout::flat(Pages(16 << 8), 2))
-    }
-}
-
-fn tell<F, Fut>(kernel: &str, program: F) -> SimResult
-where
-    F: FnOnce(SimSystem) -> Fut + 'static,
-    Fut: Future<Output = Result<(), WorkloadError>> + 'static,
-{
-    tell_with(kernel, Checks::EveryEvent, program)
-}
-
-fn tell_with<F, Fut>(kernel: &str, checks: Checks, program: F) -> SimResult
-where
-    F: FnOnce(SimSystem) -> Fut + 'static,
-    Fut: Future<Output = Result<(), WorkloadError>> + 'static,
-{
-    let program = |sys| {
-        let story = program(sys);
-        async move { story.await.map(|()| Outcome::default()) }
-    };
-    verify(&machine(kernel), checks, program).expect("the story ends well").0
+    story::machine(kernel, 16)
 }
 
 /// Faults, major faults, pages mapped.
@@ -90,7 +62,7 @@ fn a_miss_reads_around_the_fault_and_maps_the_sixteen_pages_around_it() {
         ("linux-6.12", once, 1, 16),
     ] {
         assert_eq!(machine(kernel).kernel.rules.fault_count, count, "{kernel}");
-        tell(kernel, move |sys| async move {
+        tell(&machine(kernel), move |sys| async move {
             let mapping = mapped(&sys, 256, READ).await?;
             let before = counts(&sys).await;
             sys.touch_reading(&mapping, 120, 1).await?;
@@ -109,7 +81,7 @@ fn a_miss_reads_around_the_fault_and_maps_the_sixteen_pages_around_it() {
 
 #[test]
 fn a_fault_on_the_marker_reads_on() {
-    tell("linux-6.12", |sys| async move {
+    tell(&machine("linux-6.12"), |sys| async move {
         let mapping = mapped(&sys, 256, READ).await?;
         sys.touch_reading(&mapping, 100, 1).await?;
         assert_eq!(
@@ -130,7 +102,7 @@ fn advice_says_how_much_is_read_around_a_fault() {
     for (advice, expected) in
         [(Advice::Normal, (84, 32)), (Advice::Random, (100, 1)), (Advice::Sequential, (100, 32))]
     {
-        tell("linux-6.12", move |sys| async move {
+        tell(&machine("linux-6.12"), move |sys| async move {
             let mapping = mapped(&sys, 256, READ).await?;
             sys.advise(&mapping, advice).await?;
             sys.touch_reading(&mapping, 100, 1).await?;
@@ -144,7 +116,7 @@ fn advice_says_how_much_is_read_around_a_fault() {
 
 #[test]
 fn advice_to_read_all_reads_all() {
-    tell("linux-6.1", |sys| async move {
+    tell(&machine("linux-6.1"), |sys| async move {
         let mapping = mapped(&sys, 700, READ).await?;
         sys.advise(&mapping, Advice::WillNeed).await?;
         sys.sleep(Nanos::from_millis(100)).await;
@@ -162,7 +134,7 @@ fn advice_to_read_all_reads_all() {
 /// After a hundred misses more than pages found, a fault reads its own page alone.
 #[test]
 fn a_file_of_misses_is_no_longer_read_around() {
-    tell_with("linux-2.6.32", Checks::AtTheEnd, |sys| async move {
+    tell_with(&machine("linux-2.6.32"), Checks::AtTheEnd, |sys| async move {
         let mapping = mapped(&sys, 1 << 16, READ).await?;
         for fault in 0..101 {
             sys.touch_reading(&mapping, 64 * fault, 1).await?;
@@ -203,7 +175,7 @@ fn pages_that_a_program_keeps_accessing_stay_beside_a_stream() {
     for kernel in
         ["linux-2.6.32", "linux-4.19", "linux-6.1", "linux-6.12", "linux-6.1+lru-gen", "linux-7.2+lru-gen"]
     {
-        tell_with(kernel, Checks::Spread(50), move |sys| async move {
+        tell_with(&machine(kernel), Checks::Spread(50), move |sys| async move {
             let (left, faults) = beside_a_stream(sys, READ, None).await?;
             assert_eq!((left, faults), (512, 0), "{kernel}");
             Ok(())
@@ -220,7 +192,7 @@ fn random_accesses_keep_pages_up_to_6_2_and_sequential_ones_never() {
         ("linux-6.1", Advice::Sequential, false),
         ("linux-6.12", Advice::Sequential, false),
     ] {
-        tell_with(kernel, Checks::AtTheEnd, move |sys| async move {
+        tell_with(&machine(kernel), Checks::AtTheEnd, move |sys| async move {
             let (_, faults) = beside_a_stream(sys, READ, Some(advice)).await?;
             assert_eq!(faults == 0, stays, "{kernel} {advice:?}: {faults} faults");
             Ok(())
@@ -236,7 +208,7 @@ fn a_page_that_was_accessed_once_is_kept_once_and_code_becomes_active() {
         ("linux-2.6.32", READ, true),
         ("linux-2.6.32+mapped-twice-activates", READ, false),
     ] {
-        tell_with(kernel, Checks::AtTheEnd, move |sys| async move {
+        tell_with(&machine(kernel), Checks::AtTheEnd, move |sys| async move {
             let hot = mapped(&sys, 64, how).await?;
             sys.touch_reading(&hot, 0, 64).await?;
             sys.lay_out_file("stream", Bytes(64 << 20)).await?;
@@ -254,7 +226,7 @@ fn a_page_that_was_accessed_once_is_kept_once_and_code_becomes_active() {
 
 #[test]
 fn a_shared_write_makes_a_page_dirty_and_faults_again_after_it_was_written() {
-    tell("linux-6.12", |sys| async move {
+    tell(&machine("linux-6.12"), |sys| async move {
         let mapping = mapped(&sys, 64, SHARED).await?;
         sys.touch_reading(&mapping, 0, 16).await?;
         let before = counts(&sys).await.0;
@@ -275,7 +247,7 @@ fn a_shared_write_makes_a_page_dirty_and_faults_again_after_it_was_written() {
 
 #[test]
 fn a_private_write_makes_a_copy_that_the_file_does_not_see() {
-    tell("linux-6.12", |sys| async move {
+    tell(&machine("linux-6.12"), |sys| async move {
         let mapping = mapped(&sys, 64, PRIVATE).await?;
         let anon = counter(&sys, "nr_anon_pages").await;
         sys.touch_reading(&mapping, 0, 1).await?;
@@ -294,7 +266,7 @@ fn a_private_write_makes_a_copy_that_the_file_does_not_see() {
 /// What a page table saw is not lost with it.
 #[test]
 fn unmapping_marks_what_was_accessed() {
-    tell("linux-6.1", |sys| async move {
+    tell(&machine("linux-6.1"), |sys| async move {
         sys.lay_out_file("file", Bytes(64 * PAGE)).await?;
         let file = sys.open("file", OpenMode::Read).await?;
         for round in 0..2 {
@@ -310,7 +282,7 @@ fn unmapping_marks_what_was_accessed() {
 
 #[test]
 fn a_file_stays_as_long_as_it_is_mapped() {
-    let result = tell("linux-6.1", |sys| async move {
+    let result = tell(&machine("linux-6.1"), |sys| async move {
         sys.lay_out_file("file", Bytes(64 * PAGE)).await?;
         let file = sys.open("file", OpenMode::Read).await?;
         let mapping = sys.map_file(&file, 32 * PAGE, Bytes(32 * PAGE), READ).await?;
@@ -327,7 +299,7 @@ fn a_file_stays_as_long_as_it_is_mapped() {
 
 #[test]
 fn processes_that_map_one_file_share_its_pages() {
-    tell("linux-6.12", |sys| async move {
+    tell(&machine("linux-6.12"), |sys| async move {
         let mapping = mapped(&sys, 64, READ).await?;
         sys.touch_reading(&mapping, 0, 64).await?;
         let before = counts(&sys).await;
@@ -345,7 +317,7 @@ fn processes_that_map_one_file_share_its_pages() {
 
 #[test]
 fn what_cannot_be_done_is_refused() {
-    tell("linux-6.12", |sys| async move {
+    tell(&machine("linux-6.12"), |sys| async move {
         sys.lay_out_file("file", Bytes(8 * PAGE)).await?;
         let file = sys.open("file", OpenMode::ReadWrite).await?;
         let errno = |result: Result<(), workload::SystemError>| result.err().map(|error| error.errno);

@@ -3,31 +3,24 @@
 
 use std::future::Future;
 
-use mm::base::layout::MemoryLayout;
 use mm::version::rules::OomReaper;
-use pagetide_sim::run::{Checks, verify};
-use pagetide_sim::{DeviceModel, Hardware, Program, SimResult, SimRun, SimSystem};
-use units::{Bytes, Nanos, Pages};
+use pagetide_sim::run::Checks;
+use pagetide_sim::{SimResult, SimRun, SimSystem};
+use units::{Bytes, Nanos};
 use workload::system::{Advice, System, TaskSpec};
-use workload::{Errno, Outcome, Workload, WorkloadError};
+use workload::{Errno, Outcome, WorkloadError};
 
-/// Of which some 3700 are free once the kernel runs.
-const MACHINE_PAGES: u64 = 16 << 8;
+use crate::story::{machine, told};
+
+/// Of which some 3700 pages are free once the kernel runs.
+const MIB: u64 = 16;
 
 fn tell<F, Fut>(kernel: &str, program: F) -> SimResult
 where
     F: FnOnce(SimSystem) -> Fut + 'static,
     Fut: Future<Output = Result<Outcome, WorkloadError>> + 'static,
 {
-    let workload = Program::Workload(Workload::new("hot-and-stream", []).expect("the defaults"));
-    let kernel = mm::Version::parse(kernel).expect("a preset");
-    let hardware = Hardware::with_cpus(2).with_device(DeviceModel::NVME);
-    let spec = SimRun {
-        time_limit: Nanos::from_secs(60),
-        sample_period: Nanos::from_secs(1),
-        ..SimRun::new(workload, kernel, hardware, MemoryLayout::flat(Pages(MACHINE_PAGES), 2))
-    };
-    verify(&spec, Checks::Spread(100), program).expect("the story ends well").0
+    told(&machine(kernel, MIB), Checks::Spread(100), program)
 }
 
 /// Holds so many pages for 5 s, if it lives that long.
@@ -231,14 +224,7 @@ fn unlocked_memory_is_on_the_lists_again() {
 /// What a task has swapped out would have to come back, or to go with it: it counts as what it has in memory does.
 #[test]
 fn the_victim_is_who_holds_most_in_memory_and_in_swap_together_and_the_report_tells_both() {
-    let workload = Program::Workload(Workload::new("hot-and-stream", []).expect("the defaults"));
-    let kernel = mm::Version::parse("linux-6.1").expect("a preset");
-    let hardware = Hardware::with_cpus(2).with_device(DeviceModel::NVME);
-    let spec = SimRun {
-        time_limit: Nanos::from_secs(60),
-        swap: "disk:4M".parse().expect("an area"),
-        ..SimRun::new(workload, kernel, hardware, MemoryLayout::flat(Pages(MACHINE_PAGES), 2))
-    };
+    let spec = SimRun { swap: "disk:4M".parse().expect("an area"), ..machine("linux-6.1", MIB) };
     let story = |sys: SimSystem| async move {
         sys.set_oom_score_adj(-1000).await?;
         let swapped = |sys: SimSystem| async move {
@@ -258,7 +244,7 @@ fn the_victim_is_who_holds_most_in_memory_and_in_swap_together_and_the_report_te
         assert_eq!(killed, [true, true], "no life is enough");
         Ok(Outcome::default())
     };
-    let result = verify(&spec, Checks::Spread(100), story).expect("the story ends").0;
+    let result = told(&spec, Checks::Spread(100), story);
     let victims: Vec<&str> = result.oom_kills.iter().map(|kill| &*kill.task).collect();
     assert_eq!(victims[..2], ["swapped", "locked"], "600 pages in memory are fewer than 900 in swap");
     let first = &result.oom_kills[0];

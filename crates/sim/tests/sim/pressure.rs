@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use mm::base::layout::MemoryLayout;
 use pagetide_sim::run::{Checks, run, verify};
-use pagetide_sim::{DeviceModel, Hardware, Program, SimResult, SimRun, machines};
-use units::{Bytes, Nanos, Pages};
+use pagetide_sim::{Program, SimResult, SimRun, machines};
+use units::{Bytes, Nanos};
 use workload::system::{OpenMode, System, SystemError, TaskSpec};
 use workload::{Outcome, Workload};
+
+use crate::story::machine;
 
 fn play(workload: &str, kernel: &str, mib: u64, params: &[(&str, &str)]) -> SimResult {
     let kernel = mm::Version::parse(kernel).expect("a preset");
@@ -80,14 +81,7 @@ fn readers_have_the_more_pressure_the_less_memory_they_have() {
 #[test]
 fn a_program_reads_the_pressure_of_the_cgroup_that_thrashes() {
     const FILE: u64 = 6 << 20;
-    let program = Program::Workload(Workload::new("hot-and-stream", []).expect("the defaults"));
-    let kernel = mm::Version::parse("linux-6.12").expect("a preset");
-    let hardware = Hardware::with_cpus(2).with_device(DeviceModel::NVME);
-    let spec = SimRun {
-        time_limit: Nanos::from_secs(600),
-        sample_period: Nanos::from_secs(1),
-        ..SimRun::new(program, kernel, hardware, MemoryLayout::flat(Pages(64 << 8), 2))
-    };
+    let spec = machine("linux-6.12", 64);
     let story = |sys: pagetide_sim::SimSystem| async move {
         for (group, limit) in [("tight", "4M"), ("wide", "max")] {
             sys.cgroup_create(group).await?;

@@ -3,13 +3,14 @@
 
 use std::future::Future;
 
-use mm::base::layout::MemoryLayout;
 use mm::version::rules::{NodeReclaim, ProactiveCounts, ProactiveReclaim};
-use pagetide_sim::run::{Checks, verify};
-use pagetide_sim::{DeviceModel, Hardware, Program, SimResult, SimRun, SimSystem};
-use units::{Bytes, Nanos, Pages};
+use pagetide_sim::run::Checks;
+use pagetide_sim::{SimResult, SimRun, SimSystem};
+use units::{Bytes, Nanos};
 use workload::system::{OpenMode, System, TaskSpec};
-use workload::{Errno, Outcome, Workload, WorkloadError};
+use workload::{Errno, Outcome, WorkloadError};
+
+use crate::story::{machine, told};
 
 /// Pages of anonymous memory and of a file in the cgroup.
 const PAGES: u64 = 1000;
@@ -21,17 +22,9 @@ where
     F: FnOnce(SimSystem) -> Fut + 'static,
     Fut: Future<Output = Result<Outcome, WorkloadError>> + 'static,
 {
-    let workload = Program::Workload(Workload::new("hot-and-stream", []).expect("the defaults"));
-    let kernel = mm::Version::parse(kernel).expect("a kernel");
-    let hardware = Hardware::with_cpus(2).with_device(DeviceModel::NVME);
-    let mut layout = MemoryLayout::flat(Pages(64 << 8), 2);
-    layout.nodes.resize(nodes, layout.nodes[0].clone());
-    let spec = SimRun {
-        swap: "zram:32M".parse().expect("an area"),
-        time_limit: Nanos::from_secs(60),
-        ..SimRun::new(workload, kernel, hardware, layout)
-    };
-    verify(&spec, Checks::Spread(50), program).expect("the story ends well").0
+    let mut spec = SimRun { swap: "zram:32M".parse().expect("an area"), ..machine(kernel, 64) };
+    spec.layout.nodes.resize(nodes, spec.layout.nodes[0].clone());
+    told(&spec, Checks::Spread(50), program)
 }
 
 /// A task of cgroup A with memory and page cache of its own tries these; the counters of `vmstat` after each.

@@ -1,38 +1,19 @@
 //! What programs may rely on: small stories, each told with all invariants checked after every
 //! event. Most were bugs once.
 
-use std::future::Future;
-
 use kernel::{Filesystem, WaitReason};
 use mm::base::layout::MemoryLayout;
-use pagetide_sim::run::{Checks, verify};
-use pagetide_sim::{CostTable, DeviceModel, Hardware, Program, SimResult, SimRun, SimSystem};
+
+use pagetide_sim::{CostTable, DeviceModel, Hardware, SimRun, SimSystem};
 use units::{Bytes, Nanos, Pages};
+use workload::Errno;
 use workload::system::{OpenMode, System, TaskSpec};
-use workload::{Errno, Outcome, Workload, WorkloadError};
 
-/// A machine of 16 MiB with 2 CPUs.
+use crate::story::{self, tell};
+
+/// A machine of 16 MiB.
 fn machine(kernel: &str) -> SimRun {
-    let program = Program::Workload(Workload::new("hot-and-stream", []).expect("the defaults"));
-    let kernel = mm::Version::parse(kernel).expect("a preset");
-    let hardware = Hardware::with_cpus(2).with_device(DeviceModel::NVME);
-    SimRun {
-        time_limit: Nanos::from_secs(60),
-        sample_period: Nanos::from_secs(1),
-        ..SimRun::new(program, kernel, hardware, MemoryLayout::flat(Pages(16 << 8), 2))
-    }
-}
-
-fn tell<F, Fut>(spec: &SimRun, program: F) -> SimResult
-where
-    F: FnOnce(SimSystem) -> Fut + 'static,
-    Fut: Future<Output = Result<(), WorkloadError>> + 'static,
-{
-    let program = |sys| {
-        let story = program(sys);
-        async move { story.await.map(|()| Outcome::default()) }
-    };
-    verify(spec, Checks::EveryEvent, program).expect("the story ends well").0
+    story::machine(kernel, 16)
 }
 
 #[test]

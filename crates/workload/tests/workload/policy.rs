@@ -14,15 +14,15 @@ use pagetide_workload::zipf::Zipf;
 use pagetide_workload::{ParamKind, Share};
 use units::Seed;
 
-fn capacity(objects: u64) -> Capacity {
+pub(crate) fn capacity(objects: u64) -> Capacity {
     Capacity::new(objects).unwrap()
 }
 
-fn spec(text: &str) -> PolicySpec {
+pub(crate) fn spec(text: &str) -> PolicySpec {
     text.parse().unwrap()
 }
 
-fn future(requests: &[u64]) -> Shared<Future> {
+pub(crate) fn future(requests: &[u64]) -> Shared<Future> {
     let mut future = Future::default();
     requests.iter().for_each(|&object| future.push(object).unwrap());
     Shared::new(future)

@@ -4,29 +4,20 @@
 //! A naive policy is its paper's one step for a request; index 0 of a list is its head, the newest.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::Arc as Shared;
 
 use pagetide_workload::Share;
 use pagetide_workload::policy::{
-    Access, Arc, Belady, Cache, Capacity, Clock, ClockPro, Fifo, Future, Lirs, Lru, Policy, PolicySpec,
-    S3Fifo, Sieve, TwoQ, Wanted,
+    Access, Arc, Belady, Cache, Capacity, Clock, ClockPro, Fifo, Lirs, Lru, Policy, PolicySpec, S3Fifo,
+    Sieve, TwoQ, Wanted,
 };
 use proptest::prelude::*;
+
+use crate::policy::{self, future, spec};
 
 type Queue<T = u64> = VecDeque<T>;
 
 fn capacity(objects: usize) -> Capacity {
-    Capacity::new(objects as u64).unwrap()
-}
-
-fn spec(text: &str) -> PolicySpec {
-    text.parse().unwrap()
-}
-
-fn future(requests: &[u64]) -> Shared<Future> {
-    let mut future = Future::default();
-    requests.iter().for_each(|&object| future.push(object).unwrap());
-    Shared::new(future)
+    policy::capacity(objects as u64)
 }
 
 /// Takes an object out of a list; whether it was there.

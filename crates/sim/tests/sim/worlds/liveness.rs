@@ -21,6 +21,7 @@
 //! Neighbours: `hangs` plants what the oracle must find.
 
 use std::collections::BTreeMap;
+use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use kernel::{CostOp, Machine, WaitReason};
@@ -32,6 +33,7 @@ use mm::decide::over_high;
 use mm::lru::lists::LruList;
 use pagetide_sim::{Doing, Sim, SimKernel, SimMemory, SimRun, Stall, Unfinished};
 use units::{Nanos, Order};
+use workload::system::System;
 
 /// A reclaimer's wait for the disk or for progress: `HZ` / 10.
 const LONG_WAIT: Nanos = Nanos::from_millis(100);
@@ -156,6 +158,20 @@ impl Calls {
 
     fn open(&self) -> MutexGuard<'_, Open> {
         self.open.lock().expect("nobody panics with the lock")
+    }
+
+    /// Makes a call of a task that touches `pages` pages.
+    pub async fn during<S: System, V>(
+        &self,
+        (sys, task): (&S, &str),
+        name: &'static str,
+        pages: u64,
+        call: impl Future<Output = V>,
+    ) -> V {
+        let ticket = self.enter(task, name, pages, sys.now());
+        let answer = call.await;
+        self.leave(ticket, sys.now());
+        answer
     }
 
     /// A task enters a call; returns the ticket to leave with.

@@ -229,10 +229,7 @@ impl<S: System> Task<S> {
         pages: u64,
         call: impl Future<Output = Result<V, SystemError>>,
     ) -> Result<Option<V>, WorkloadError> {
-        let ticket = self.calls.enter(&self.name, name, pages, self.sys.now());
-        let answer = call.await;
-        self.calls.leave(ticket, self.sys.now());
-        accept(answer)
+        accept(self.calls.during((&self.sys, &self.name), name, pages, call).await)
     }
 
     async fn create(&self) -> Result<u64, WorkloadError> {
