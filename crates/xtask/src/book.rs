@@ -9,8 +9,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::built::{root, target};
-use crate::step::{Outcome, cargo, say};
+use crate::checkout::{root, target};
+use crate::say::say;
+use crate::step::{Outcome, cargo};
 
 /// The version that is installed; without its server, and what watches files.
 const VERSION: &str = "0.5.4";

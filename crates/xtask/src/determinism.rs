@@ -9,7 +9,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::built;
-use crate::step::{Outcome, say};
+use crate::say::say;
+use crate::step::Outcome;
 
 const SCENARIO: &str =
     "compare hot-and-stream --param hot=4M --param stream=512M --mem 64M --seeds 2 --format csv -q";

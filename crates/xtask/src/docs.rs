@@ -14,8 +14,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::built::{self, binary, root};
-use crate::step::{Outcome, say};
+use crate::built::{self, binary};
+use crate::checkout::root;
+use crate::say::say;
+use crate::step::Outcome;
 use page::{Shown, renewed};
 use typed::Way;
 

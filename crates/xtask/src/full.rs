@@ -8,9 +8,10 @@ use std::fs;
 use std::path::PathBuf;
 
 use crate::book;
-use crate::built::{commit, target};
+use crate::checkout::{commit, target};
 use crate::mutants;
-use crate::step::{Report, cargo, say};
+use crate::say::say;
+use crate::step::{Report, cargo};
 
 /// Random worlds of each kind; an ordinary test makes a twentieth of them.
 const WORLDS: &str = "5000";

@@ -7,12 +7,14 @@
 
 mod book;
 mod built;
+mod checkout;
 mod determinism;
 mod docs;
 mod full;
 mod mutants;
 mod python;
 mod quick;
+mod say;
 mod step;
 mod times;
 mod weight;
@@ -20,7 +22,8 @@ mod weight;
 use std::process::ExitCode;
 
 use docs::Mode;
-use step::{Outcome, Report, cargo, say};
+use say::say;
+use step::{Outcome, Report, cargo};
 
 const USAGE: &str = "\
 usage: cargo xtask <command>

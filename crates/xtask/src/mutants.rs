@@ -16,7 +16,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use crate::step::{Outcome, say};
+use crate::say::say;
+use crate::step::Outcome;
 use copy::SourceCopy;
 
 /// Where decisions are made, below `crates/mm/src`.

@@ -7,8 +7,10 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::built::{self, root, target};
-use crate::step::{Outcome, say};
+use crate::built;
+use crate::checkout::{root, target};
+use crate::say::say;
+use crate::step::Outcome;
 
 /// What is asked of an interpreter.
 const CHECK: &str = "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))";

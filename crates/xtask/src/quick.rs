@@ -7,8 +7,9 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use crate::built::root;
-use crate::step::{Report, cargo, say};
+use crate::checkout::root;
+use crate::say::say;
+use crate::step::{Report, cargo};
 
 /// The crate whose tests read the whole repository.
 const TIDY: &str = "tidy";

@@ -3,16 +3,12 @@
 //! Output of cargo is passed on line by line, so that a long step shows life; the counts and seconds that its
 //! test runners print are kept. What each took is shown at the end, see `times.rs`.
 
-use std::io::{self, BufRead, BufReader, IsTerminal, Write};
+use std::io::{self, BufRead, BufReader, IsTerminal};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
+use crate::say::say;
 use crate::times::{Runner, Times};
-
-/// A line to standard output; a reader that has gone away does not matter.
-pub(crate) fn say(text: &str) {
-    let _ = writeln!(io::stdout().lock(), "{text}");
-}
 
 /// How a step ended.
 pub(crate) enum Outcome {

@@ -8,8 +8,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::built::{commit, target};
-use crate::step::say;
+use crate::checkout::{commit, target};
+use crate::say::say;
 
 /// A program of tests.
 #[derive(Debug, Clone, PartialEq)]

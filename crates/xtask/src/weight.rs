@@ -11,8 +11,8 @@ use std::fmt::Write;
 use std::fs;
 use std::process::{Command, ExitCode};
 
-use crate::built::{commit, root, target};
-use crate::step::say;
+use crate::checkout::{commit, root, target};
+use crate::say::say;
 use crate::times;
 use count::Lines;
 

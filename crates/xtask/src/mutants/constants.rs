@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::copy::SourceCopy;
 use super::table::{Place, TABLE};
 use super::{Fate, TESTS, Tally};
-use crate::step::say;
+use crate::say::say;
 
 /// One constant, and a wrong value for it.
 struct Wrong {

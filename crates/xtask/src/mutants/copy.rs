@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::built;
+use crate::checkout;
 
 /// What cargo needs of the repository.
 const PARTS: [&str; 4] = ["Cargo.toml", "Cargo.lock", ".cargo", "crates"];
@@ -39,7 +39,7 @@ pub(super) struct SourceCopy {
 impl SourceCopy {
     /// Makes it what the repository is now.
     pub(super) fn refresh() -> Result<Self, String> {
-        let folder = built::target().join("mutants");
+        let folder = checkout::target().join("mutants");
         let told = |error: std::io::Error| format!("{}: {error}", folder.display());
         fs::create_dir_all(&folder).map_err(told)?;
         let lock = File::create(folder.join("lock")).map_err(told)?;
@@ -49,7 +49,7 @@ impl SourceCopy {
         fs::create_dir_all(folder.join(".cargo")).map_err(told)?;
         fs::write(folder.join(".cargo/config.toml"), CONFIG).map_err(told)?;
         let copy = Self { folder, _lock: lock };
-        let root = built::root();
+        let root = checkout::root();
         let mut wanted = BTreeSet::new();
         for part in PARTS {
             copy.take(&root, Path::new(part), &mut wanted).map_err(|error| format!("{part}: {error}"))?;
