@@ -25,7 +25,7 @@
 //! ([`crate::hardware::device::DeviceModel::UBD`]).
 //!
 //! Left out: 7.2 without SMP holds no pages on per-CPU lists at all (`count` and `high` were 0 in every guest); that
-//! gap; the initramfs of a guest program (its size, in pages, is returned and kept again).
+//! gap; the guest's own program beyond those pages, for which a guest has memory beside what is asked for.
 
 use mm::base::layout::{HugeSupport, MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
 use mm::version::presets::Version;
