@@ -3,7 +3,7 @@
 //! [`Scenario::read`] reads what a person wrote and fills in the workload's defaults;
 //! [`Scenario::to_toml`] writes every value, in one order, so that equal scenarios have equal
 //! bytes and the file reads back equal. Names of kernels, machines and sysctls are checked
-//! against a [`Vocabulary`] that the caller supplies.
+//! against a [`Vocabulary`](crate::Vocabulary) that the caller supplies.
 //!
 //! Map: `read` finds the values and their places; `resolved` is what comes of it; `guest` is the table `[vm]`; `swap`
 //! what a machine swaps to; `error` says what is wrong where; `real` what a real kernel leaves to say. Left out:

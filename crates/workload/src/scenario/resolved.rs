@@ -23,7 +23,7 @@ pub struct Scenario {
     pub kernel: Option<KernelSpec>,
     /// The machine that the kernel runs on, by name; a guest has [one](Backend::guest_machine).
     pub machine: Option<String>,
-    /// The machine's memory, from [`MEM_MIN`] to [`MEM_MAX`].
+    /// The machine's memory, from [`MEM_MIN`](super::MEM_MIN) to [`MEM_MAX`](super::MEM_MAX).
     pub mem: Option<Bytes>,
     /// What the machine swaps to; `None` where nobody says, and the workload has nothing of its own.
     pub swap: Option<Swap>,
@@ -31,8 +31,8 @@ pub struct Scenario {
     pub sysctls: BTreeMap<String, String>,
     /// Where all randomness comes from.
     pub seed: Seed,
-    /// Time between two samples of all counters, from [`INTERVAL_MIN`] to [`INTERVAL_MAX`]; the backend's own where
-    /// nobody says. Reading counters of cgroups is not free of effect (MECHANISMS-6X 4.3).
+    /// Time between two samples of all counters, from [`INTERVAL_MIN`](super::INTERVAL_MIN) to
+    /// [`INTERVAL_MAX`](super::INTERVAL_MAX); the backend's own where nobody says. Reading counters of cgroups is not free of effect (MECHANISMS-6X 4.3).
     pub interval: Option<Nanos>,
     /// Where it runs.
     pub backend: Backend,
