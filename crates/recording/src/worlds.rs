@@ -208,7 +208,8 @@ mod tests {
         let error = decode_worlds(other, Path::new("series.parquet")).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "`series.parquet` is damaged: it is no table of worlds: other columns, or others in them"
+            "`series.parquet` is no table that can be read: it is no table of worlds: other columns, or others in \
+             them"
         );
         let bytes = encode_worlds(&rows());
         for end in 0..bytes.len() {

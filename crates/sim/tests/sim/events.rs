@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use kernel::Filesystem;
 use mm::base::event::{Detail, Home, PageId, Reason, TraceEvent};
+use mm::version::rules::ReclaimCounts;
 use pagetide_sim::run::{Watch, run, run_watched};
 use pagetide_sim::trace::{EventNames, EventRow, What};
 use pagetide_sim::{Program, SimResult, SimRun, machines};
@@ -20,6 +21,8 @@ use workload::Workload;
 struct Sums {
     machine: BTreeMap<&'static str, u64>,
     cgroups: BTreeMap<String, BTreeMap<&'static str, u64>>,
+    /// Whether `pgrefill` of the machine leaves out the active lists that a limit opens.
+    refills_globally: bool,
     rows: u64,
     last: u64,
 }
@@ -112,9 +115,13 @@ impl Sums {
                 self.add("pgscan_file", pages);
                 self.add_to(names.cgroup(mm::MemcgId(memcg)), "pgscan", pages);
             }
-            TraceEvent::VmscanLruShrinkActive { memcg, nr_scanned, .. } => {
-                self.add("pgrefill", u64::from(nr_scanned));
-                self.add_to(names.cgroup(mm::MemcgId(memcg)), "pgrefill", u64::from(nr_scanned));
+            TraceEvent::VmscanLruShrinkActive { memcg, nr_scanned, scan, .. } => {
+                let pages = u64::from(nr_scanned);
+                if scan.target == mm::MemcgId::ROOT || !self.refills_globally {
+                    self.add("pgrefill", pages);
+                }
+                self.add("refilled", pages);
+                self.add_to(names.cgroup(mm::MemcgId(memcg)), "pgrefill", pages);
             }
             TraceEvent::VmscanKswapdWake { .. } => self.add("pageoutrun", 1),
             TraceEvent::ShrinkSlabEnd { total_scan, .. } => self.add("slabs_scanned", total_scan),
@@ -127,7 +134,8 @@ impl Sums {
 }
 
 fn listened(spec: &SimRun, detail: Detail) -> (SimResult, Sums) {
-    let sums = Rc::new(RefCell::new(Sums::default()));
+    let refills_globally = spec.kernel.rules.reclaim_counts == ReclaimCounts::Global;
+    let sums = Rc::new(RefCell::new(Sums { refills_globally, ..Sums::default() }));
     let kept = Rc::clone(&sums);
     let stop = Arc::new(AtomicBool::new(false));
     let sink = move |rows: &[EventRow], names: &EventNames| kept.borrow_mut().take(rows, names);
@@ -176,8 +184,9 @@ fn check(result: &SimResult, sums: &Sums) {
         }
     }
     let counter = |name| result.vmstat.get(name).copied().unwrap_or(0);
-    let looked_at = sums.machine.get("looked_at").copied().unwrap_or(0);
-    let scanned = counter("pgscan_file") + counter("pgscan_anon") + counter("pgrefill");
+    let told = |name| sums.machine.get(name).copied().unwrap_or(0);
+    let looked_at = told("looked_at");
+    let scanned = counter("pgscan_file") + counter("pgscan_anon") + told("refilled");
     assert_eq!(looked_at, scanned, "each page that is looked at has an event that says what became of it");
     for (path, stats) in &result.memcg {
         // Statistics of a cgroup hold those below it.

@@ -32,7 +32,8 @@ pub struct Scenario {
     /// Where all randomness comes from.
     pub seed: Seed,
     /// Time between two samples of all counters, from [`INTERVAL_MIN`](super::INTERVAL_MIN) to
-    /// [`INTERVAL_MAX`](super::INTERVAL_MAX); the backend's own where nobody says. Reading counters of cgroups is not free of effect (MECHANISMS-6X 4.3).
+    /// [`INTERVAL_MAX`](super::INTERVAL_MAX); the backend's own where nobody says. Reading
+    /// counters of cgroups is not free of effect (MECHANISMS-6X 4.3).
     pub interval: Option<Nanos>,
     /// Where it runs.
     pub backend: Backend,
