@@ -1,7 +1,7 @@
 //! What slab took of the memory that a run used: its growth beside that of the page cache.
 //!
 //! What was there at the start is left out: a guest has 10 to 21 MB of slab from its boot, the simulated machine none.
-//! Next: `slab_skew.rs`, whose tables show it, and [`crate::fidelity`], which judges by it.
+//! Next: `slab_skew.rs`, whose tables show it, and [`crate::rows`], which judges by it.
 
 use recording::{Recording, Series};
 

@@ -1,36 +1,59 @@
 //! Generates the documents of this repository that hold figures: `cargo run --release -p pagetide-evidence -- NAME`.
 //!
-//! | name | what it prints | text and measured figures |
+//! | name | what it prints | from |
 //! |---|---|---|
-//! | `fidelity` | `docs/fidelity.md`: the model beside measured kernels | `data/fidelity.md`, `data/*reference.toml` |
+//! | `worlds DIR...` | nothing; it writes `data/worlds.toml` and `known-error.csv` of `lab` | folders of worlds |
+//! | `fidelity` | `docs/fidelity.md`: how near the model is to real kernels | what `worlds` and `hits` made |
+//! | `rows [SCENARIO...]` | rows that the model was fitted to, with their commands | `data/*reference.toml` |
+//! | `hits [--check]` | `data/hits.csv`: how many of them hit; or where fewer do | `data/*reference.toml` |
 //! | `slab-skew` | `docs/slab-skew.md`: slab against page cache, taken apart | `data/slab-skew.md` |
 //! | `sources` | `docs/sources.md`: the model beside what sources report | `data/sources.md`, `data/sources.toml` |
 //! | `workloads` | `docs/workloads.md`: what the workloads are | `data/workloads.md`, `data/workloads.toml` |
 //! | `size-samples` | the table on samples in `docs/size.md` | a trace that is given |
 //!
 //! Start with `fidelity.rs`. Who uses pagetide never builds this. Left out: whether a document is what its command
-//! prints now; only `docs/workloads.md` has a test for it, as the others take minutes of runs.
+//! prints now; only `docs/fidelity.md` and `docs/workloads.md` have a test for it, as the others take minutes of runs.
 
+mod disagreement;
 mod fidelity;
 mod growth;
+mod hits;
+mod mechanism;
+mod rows;
 mod size_samples;
 mod slab_skew;
 mod sources;
 mod workloads;
+mod worlds;
 
 use std::error::Error;
 use std::io::Write;
+use std::process::ExitCode;
 
 use lab::Control;
 
-const USAGE: &str = "fidelity, slab-skew, sources, workloads, or size-samples";
+const USAGE: &str = "name one: worlds DIR..., fidelity, rows [SCENARIO...], hits [--check], slab-skew, sources, workloads, size-samples";
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let control = Control::default();
     let document = match arguments[..] {
-        ["fidelity"] => fidelity::to_markdown(&fidelity::rows(&[1, 2, 3], 0, &control)?) + "\n",
+        ["worlds", ref folders @ ..] => return worlds::keep(folders),
+        ["fidelity"] => fidelity::to_markdown(),
+        ["rows", ref names @ ..] => rows::to_markdown(&rows::rows(names, 0)?),
+        ["hits"] => hits::write(&hits::count(&rows::rows(&[], 0)?)),
+        ["hits", "--check"] => return hits::check(&hits::count(&rows::rows(&[], 0)?)),
         ["slab-skew"] => slab_skew::to_markdown(&slab_skew::results(0, &control)?)?,
         ["sources"] => sources::to_markdown(&sources::results(0, &control)?) + "\n",
         ["workloads"] => workloads::to_markdown(&workloads::figures(0, &control)?),

@@ -8,15 +8,15 @@
 //! What is compared is what grew in the run: slab less slab at its start, cache less cache at its start. A
 //! guest has 10 to 21 MB of slab from its boot, and its initramfs counts as cache; the simulated machine has
 //! neither. Left out: how a share comes about, which the recordings' series tell. Neighbours:
-//! [`crate::fidelity`] for tolerances, `balance.rs` for what any recording of this workload has as metrics.
+//! [`crate::rows`] for tolerances, `balance.rs` for what any recording of this workload has as metrics.
 
 use std::fmt::Write;
 
 use recording::Recording;
 use workload::small_files;
 
-use crate::fidelity::{Row, figure, rows_of_workload};
 use crate::growth::{Growth, growth};
+use crate::rows::{Row, figure, rows_of_workload};
 use lab::LabError;
 use lab::PlannedRun;
 use lab::batch::{Control, run_all};

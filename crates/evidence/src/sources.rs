@@ -2,14 +2,14 @@
 //!
 //! An experiment is one workload on several kernels, the source's baseline first. Events are told
 //! with their part of the baseline's, since that is what a change is judged by. Left out: verdicts,
-//! as most sources ran once and say nothing of their spread. Next: [`crate::fidelity`], which
+//! as most sources ran once and say nothing of their spread. Next: [`crate::rows`], which
 //! compares with measurements that were repeated.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::fidelity::figure;
+use crate::rows::figure;
 use lab::PlannedRun;
 use lab::batch::run_all;
 use lab::{Control, LabError};

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use units::Bytes;
 use workload::{ParamKind, ParamSpec, ParamValue, WorkloadSpec};
 
-use crate::fidelity::figure;
+use crate::rows::figure;
 use lab::LabError;
 use lab::PlannedRun;
 use lab::batch::{Control, run_all};

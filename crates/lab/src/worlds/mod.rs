@@ -23,6 +23,7 @@ mod cost;
 mod draw;
 mod folder;
 mod judge;
+pub mod known;
 mod ranges;
 mod run;
 mod summary;

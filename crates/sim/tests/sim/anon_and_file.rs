@@ -1,6 +1,6 @@
 //! `anon-and-file` through the whole simulator: in which order things must come out, whatever the counts are
-//! (docs/fidelity.md has those). A quarter of the measured guests: 48 MiB for 8 of hot memory, 24 of cold memory and
-//! 32 of file.
+//! (`data/swap-reference.toml` of the crate `evidence` has those). A quarter of the measured guests: 48 MiB for 8 of
+//! hot memory, 24 of cold memory and 32 of file.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -62,6 +62,7 @@ fn rows_of(program: &Program) -> impl Iterator<Item = Row> + '_ {
             let guest = guest.get(counter).copied().into_iter().collect::<Vec<_>>();
             Row {
                 scenario: format!("program_{name}_{}", limit.to_lowercase()),
+                workload: "replay".to_owned(),
                 kernel: kernel.clone(),
                 counter: counter.clone(),
                 measured: Vec::new(),
