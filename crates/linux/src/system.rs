@@ -332,11 +332,17 @@ impl System for LinuxSystem {
     }
 
     async fn lay_out_file(&self, path: &str, size: Bytes) -> Result<(), SystemError> {
-        let target = self.path("lay_out_file", path)?;
+        self.lay_out_files(&[(path.to_owned(), size)]).await
+    }
+
+    async fn lay_out_files(&self, files: &[(String, Bytes)]) -> Result<(), SystemError> {
         self.0.control.send(&Message::LaysOut(true));
-        let laid_out = self.lay_out(&target, size.get());
+        let laid_out = files.iter().try_for_each(|(path, size)| {
+            let target = self.path("lay_out_file", path)?;
+            self.lay_out(&target, size.get()).map_err(|error| failed("lay_out_file", path, &error))
+        });
         self.0.control.send(&Message::LaysOut(false));
-        laid_out.map_err(|error| failed("lay_out_file", path, &error))
+        laid_out
     }
 
     async fn open(&self, path: &str, mode: OpenMode) -> Result<LinuxFile, SystemError> {

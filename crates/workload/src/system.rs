@@ -320,6 +320,17 @@ pub trait System: Clone + 'static {
     /// Makes a file of `size` with all blocks allocated and none of its pages cached: the state
     /// of a file that was written long ago.
     async fn lay_out_file(&self, path: &str, size: Bytes) -> Result<(), SystemError>;
+    /// The same of many files, by path and size, one after the other: a real kernel's counters are read before the
+    /// first and after the last alone.
+    ///
+    /// # Errors
+    /// That of the first file that cannot be made.
+    async fn lay_out_files(&self, files: &[(String, Bytes)]) -> Result<(), SystemError> {
+        for (path, size) in files {
+            self.lay_out_file(path, *size).await?;
+        }
+        Ok(())
+    }
     /// Opens a file.
     async fn open(&self, path: &str, mode: OpenMode) -> Result<Self::File, SystemError>;
     /// Bytes of a file, which is not opened: `stat(2)`. Dentry and inode are in memory then.

@@ -35,9 +35,16 @@ pub(crate) fn rows_without(laid_out: &[LaidOut], columns: &[String], rows: &mut 
     let is_counter = |name: &String| !is_gauge(name) && first.vmstat[0].contains_key(name);
     let counters = columns.iter().enumerate().filter(|(_, name)| is_counter(name));
     for (column, name) in counters {
+        // Both are in the order of time, and there can be thousands of either.
+        let (mut left, mut counted) = (laid_out.iter().peekable(), 0);
         for (at_ns, values) in &mut *rows {
-            values[column] =
-                values[column].saturating_sub(counted_then(laid_out, *at_ns, name, values[column]));
+            while let Some(time) = left.next_if(|time| time.ns[1] <= *at_ns) {
+                counted += counted_then(core::slice::from_ref(time), *at_ns, name, values[column]);
+            }
+            let now = left
+                .peek()
+                .map_or(0, |&time| counted_then(core::slice::from_ref(time), *at_ns, name, values[column]));
+            values[column] = values[column].saturating_sub(counted + now);
         }
     }
 }

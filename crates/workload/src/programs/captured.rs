@@ -179,11 +179,9 @@ impl Program {
                 Err(error) if matches!(error.errno, Errno::NotSup | Errno::Perm | Errno::Acces) => false,
                 Err(error) => return Err(error.into()),
             };
-        for (number, file) in
-            plan.files().filter(|(number, _)| has_memory || !plan.is_file_in_memory(*number))
-        {
-            sys.lay_out_file(&plan.name(number), file.laid_out).await?;
-        }
+        let files = plan.files().filter(|(number, _)| has_memory || !plan.is_file_in_memory(*number));
+        let files: Vec<_> = files.map(|(number, file)| (plan.name(number), file.laid_out)).collect();
+        sys.lay_out_files(&files).await?;
         sys.drop_caches(3).await?;
         self.limits.group(&sys).await?;
         sys.mark("laid_out");

@@ -301,12 +301,9 @@ impl Simoop {
             sys.make_dir(&tasks::directory(number)).await?;
         }
         chance::place_files(sys, NAME).await?;
-        for number in 0..files {
-            sys.lay_out_file(&tree.data(number), self.file_size).await?;
-        }
-        for number in 0..tree_files {
-            sys.lay_out_file(&tree.small(number), tasks::TREE_FILE_SIZE).await?;
-        }
+        let data = (0..files).map(|number| (tree.data(number), self.file_size));
+        let small = (0..tree_files).map(|number| (tree.small(number), tasks::TREE_FILE_SIZE));
+        sys.lay_out_files(&data.chain(small).collect::<Vec<_>>()).await?;
         Ok(tree)
     }
 
