@@ -38,9 +38,6 @@ fn worlds_are_summed_up_in_every_form() {
     assert!(scene.data(&format!("{command} --format md")).contains("## headline metrics"));
     let again = format!("{SMALL} --seeds 1..3 --out again -q");
     assert_eq!(scene.data(&again), scene.data(&format!("{command} -q")));
-    let table = |folder: &str| std::fs::read(scene.path().join(folder).join("worlds.parquet")).unwrap();
-    // Times of real runs are in it, and those are of a clock.
-    assert_eq!(table("again").len(), table("worlds").len());
 }
 
 #[test]
