@@ -10,6 +10,7 @@
 use std::future::Future;
 use std::rc::Rc;
 
+use mm::base::layout::PageTables;
 use units::{Bytes, CpuId, Nanos};
 
 use crate::section::{Section, Whom};
@@ -147,6 +148,10 @@ pub enum CostOp {
     DeactivatePage,
     /// A minor fault without the clearing of its page.
     MinorFault,
+    /// A fault on a page that is there ([`PageTables::UserMode`]).
+    AccessFault,
+    /// A mapping of the host's follows a page table ([`PageTables::UserMode`]).
+    Remap,
     /// Visiting one memcg in a reclaim walk.
     WalkMemcg,
     /// Scanning one slab object.
@@ -173,6 +178,8 @@ pub enum CostOp {
     FileOpen,
     /// Creating a file.
     FileCreate,
+    /// Laying out a page of a file before anything is measured.
+    LayOutPage,
     /// Removing a file.
     FileUnlink,
     /// Evicting an inode.
@@ -254,6 +261,10 @@ pub trait Machine: Clone + 'static {
     fn cpu_count(&self) -> u16;
     /// Ticks per second of the kernel (`CONFIG_HZ`), as it is built for this machine.
     fn hz(&self) -> u64;
+    /// How long ago the kernel was booted when it is started here; none: so long that nothing goes by it.
+    fn since_boot(&self) -> Option<Nanos>;
+    /// Who walks the page tables of its programs.
+    fn page_tables(&self) -> PageTables;
     /// Block devices of the machine.
     fn device_count(&self) -> u16;
     /// The CPU that the running task is on. It can change at every `.await`.

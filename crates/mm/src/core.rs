@@ -10,7 +10,7 @@ use crate::alloc::page_alloc::PageAllocator;
 use crate::base::event::{Detail, Home, PageId, Reason, Trace, TraceEvent};
 use crate::base::frame::{ANON_OWNER, NO_OWNER, PageFlags};
 use crate::base::ids::{AnonId, MappingId, MemcgId};
-use crate::base::layout::{MemoryLayout, ZoneKind};
+use crate::base::layout::{MemoryLayout, PageTables, ZoneKind};
 use crate::base::sysctl::Sysctls;
 use crate::cgroup::tree::Memcgs;
 use crate::slab::caches::Slabs;
@@ -33,6 +33,8 @@ pub struct Core<T: Trace> {
     pub slabs: Slabs,
     /// Swap areas and their slots.
     pub swap: SwapAreas,
+    /// Who walks page tables: hardware, unless a machine says otherwise after boot.
+    pub page_tables: PageTables,
 }
 
 impl<T: Trace> Core<T> {
@@ -51,7 +53,7 @@ impl<T: Trace> Core<T> {
         let cpu_nodes = (0..layout.cpus).map(|cpu| alloc.node_of(CpuId(cpu))).collect();
         let slabs = Slabs::new(alloc.tuning(), alloc.rules(), layout.nodes.len(), cpu_nodes);
         let swap = SwapAreas::new(alloc.rules(), usize::from(layout.cpus));
-        Ok(Self { alloc, cgroups, slabs, swap })
+        Ok(Self { alloc, cgroups, slabs, swap, page_tables: PageTables::Hardware })
     }
 
     /// What this kernel decides, and how.

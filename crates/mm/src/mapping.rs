@@ -10,6 +10,7 @@ use units::{CpuId, Pfn};
 use crate::base::event::Trace;
 use crate::base::frame::PageFlags;
 use crate::base::ids::{AnonId, DentryId, FileAreaId, MappingId};
+use crate::base::layout::PageTables;
 use crate::lru::mglru::access::faulted_in;
 use crate::memory::Memory;
 use crate::pages::mapped::{Access, FileArea};
@@ -63,10 +64,15 @@ impl<T: Trace> Memory<T> {
         cache.unmap_area(core, lru, cpu, area, page..page + 1);
     }
 
+    /// Tells who walks page tables, before anything is mapped; without it, hardware does.
+    pub fn set_page_tables(&mut self, page_tables: PageTables) {
+        self.core.page_tables = page_tables;
+    }
+
     /// A program accesses a page of an area.
     #[inline]
     pub fn access_area(&mut self, area: FileAreaId, page: u32, write: bool) -> Access {
-        self.cache.maps.access(area, page, write)
+        self.cache.maps.access(area, page, write, self.core.page_tables)
     }
 
     /// A read fault maps what is in memory around it, where the kernel does so; none where it does not.
@@ -97,7 +103,7 @@ impl<T: Trace> Memory<T> {
         if flags.has(PageFlags::LOCKED) || (write && !flags.has(PageFlags::DIRTY)) {
             return false;
         }
-        cache.maps.enter(core, area, page, pfn, write);
+        cache.maps.enter(core, area, page, pfn, write, false);
         true
     }
 }

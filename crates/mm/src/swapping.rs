@@ -10,6 +10,7 @@ use units::{CpuId, Pfn};
 use crate::base::event::{Reason, Trace};
 use crate::base::frame::PageFlags;
 use crate::base::ids::{AnonId, MappingId, MemcgId};
+use crate::base::layout::PageTables;
 use crate::base::sysctl::Sysctl;
 use crate::base::vmstat::VmEvent;
 use crate::core::Core;
@@ -21,6 +22,15 @@ use crate::reclaim::run::ChunkReport;
 use crate::swap::areas::{AreaKind, AreaSpec};
 use crate::swap::slot::SwapSlot;
 use crate::version::rules::{self, SwapReadahead, SyncSwap};
+
+/// An access to a page that is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Accessed {
+    /// It is a part of a huge page.
+    pub is_huge: bool,
+    /// It takes a fault to be let in ([`PageTables::UserMode`]).
+    pub is_fault: bool,
+}
 
 /// What a fault on a swapped-out page finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,14 +134,20 @@ impl<T: Trace> Memory<T> {
         self.anon.collapse(&mut self.core, &mut self.lru, &mut self.cache, cpu, anon, first, huge, memcg)
     }
 
-    /// A program accesses a page of its memory; whether it is a part of a huge page, none if it is not there.
+    /// A program accesses a page of its memory; none if it is not there.
     #[inline]
-    pub fn access_anon(&mut self, anon: AnonId, index: u32, write: bool) -> Option<bool> {
+    pub fn access_anon(&mut self, anon: AnonId, index: u32, write: bool) -> Option<Accessed> {
         let head = self.anon.find(anon, index)?;
         let frames = &mut self.core.alloc.frames;
         let accessed = if write { PageFlags::YOUNG.set(PageFlags::ANON_DIRTY) } else { PageFlags::YOUNG };
-        frames.set_flags(head, accessed);
-        Some(frames.pages(head) > 1)
+        let (is_seen, is_fault) = match self.core.page_tables {
+            PageTables::Hardware => (true, false),
+            PageTables::UserMode(_) => (write, write && !frames.flags(head).has(accessed)),
+        };
+        if is_seen {
+            frames.set_flags(head, accessed);
+        }
+        Some(Accessed { is_huge: frames.pages(head) > 1, is_fault })
     }
 
     /// `swapon`: [`crate::swap::areas::SwapAreas::add_area`].

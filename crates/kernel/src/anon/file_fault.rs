@@ -17,6 +17,7 @@ use mm::base::ids::{AnonId, FileAreaId};
 use mm::base::vmstat::{MemcgStat, VmEvent};
 use mm::pages::mapped::{Access, AccessAdvice};
 use mm::pages::tree::Slot;
+use mm::swapping::Accessed;
 use mm::version::rules::FaultCount;
 use units::{NodeId, PAGE_SIZE};
 
@@ -72,7 +73,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             (false, _) => self.read_fault(&mut fault).await,
         };
         process.0.in_file_fault.set(false);
-        self.count_fault(&fault);
+        self.count_file_fault(&fault);
         done?;
         self.machine().return_to_user().await; // irqentry_exit
         Ok(())
@@ -83,7 +84,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.mem(|mem| mem.cache.maps.advice(area)) == AccessAdvice::Normal
     }
 
-    fn count_fault(&self, fault: &FileFault<'_>) {
+    fn count_file_fault(&self, fault: &FileFault<'_>) {
         let tries = match self.mem(|mem| mem.core.rules().fault_count) {
             FaultCount::Tries => 1 + u64::from(fault.waited),
             FaultCount::Completed => 1,
@@ -199,12 +200,19 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         file.zip(area).ok_or(Errno::Killed)
     }
 
-    /// Accesses a page of a file's mapping; false: that is a fault.
-    pub(crate) fn access_file(&self, area: AnonArea, file: FileAreaId, page: u32, write: bool) -> bool {
+    /// Accesses a page of a file's mapping; none: that is a fault.
+    pub(crate) fn access_file(
+        &self,
+        area: AnonArea,
+        file: FileAreaId,
+        page: u32,
+        write: bool,
+    ) -> Option<Accessed> {
         self.mem(|mem| match mem.access_area(file, page, write) {
-            Access::Done => true,
+            Access::Done => Some(Accessed { is_huge: false, is_fault: false }),
+            Access::Fault => Some(Accessed { is_huge: false, is_fault: true }),
             // The copy of a private mapping, if there is one.
-            Access::Missing | Access::ReadOnly => mem.access_anon(area.anon, page, write).is_some(),
+            Access::Missing | Access::ReadOnly => mem.access_anon(area.anon, page, write),
         })
     }
 

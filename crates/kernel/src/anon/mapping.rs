@@ -9,6 +9,7 @@ use mm::base::event::Trace;
 use mm::base::ids::AnonId;
 use mm::base::vmstat::{MemcgStat, VmEvent};
 use mm::pages::anon_swap::SwapFault;
+use mm::swapping::Accessed;
 use mm::version::rules::HugePages;
 use units::{Bytes, NodeId};
 
@@ -156,7 +157,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         while page < range.end {
             process.check_alive()?;
             match self.access_present(process, mapping, page, write) {
-                Some(end) => page = end,
+                Some(accessed) => {
+                    if accessed.is_fault {
+                        self.machine().charge(CostOp::AccessFault, 1);
+                        self.count_fault(process);
+                    }
+                    page = if accessed.is_huge { (page | (HUGE_PAGES - 1)) + 1 } else { page + 1 };
+                }
                 None => {
                     self.fault(process, mapping, page, write).await?;
                     self.sleep_over_swap_high(process).await; // Each fault returns to user mode.
@@ -191,15 +198,19 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
-    /// Accesses the page at `page`, or the huge page that it is a part of; returns the page behind it, `None` if it is
-    /// missing.
-    fn access_present(&self, process: &Process, mapping: AnonMapping, page: u32, write: bool) -> Option<u32> {
+    /// Accesses the page at `page`, or the huge page that it is a part of; `None` if it is missing.
+    fn access_present(
+        &self,
+        process: &Process,
+        mapping: AnonMapping,
+        page: u32,
+        write: bool,
+    ) -> Option<Accessed> {
         let area = self.area(process, mapping)?;
-        if let Some(file) = area.file {
-            return self.access_file(area, file, page, write).then_some(page + 1);
+        match area.file {
+            Some(file) => self.access_file(area, file, page, write),
+            None => self.mem(|mem| mem.access_anon(area.anon, page, write)),
         }
-        let is_huge = self.mem(|mem| mem.access_anon(area.anon, page, write))?;
-        Some(if is_huge { (page | (HUGE_PAGES - 1)) + 1 } else { page + 1 })
     }
 
     async fn fault(
@@ -226,12 +237,16 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
             None => self.fault_in(process, mapping.index, page).await?,
         }
+        self.count_fault(process);
+        self.machine().return_to_user().await; // irqentry_exit
+        Ok(())
+    }
+
+    fn count_fault(&self, process: &Process) {
         self.mem(|mem| {
             mem.core.alloc.events.add(VmEvent::PgFault, 1);
             mem.core.cgroups.add_stat(process.memcg(), NodeId(0), MemcgStat::PgFault, 1);
         });
-        self.machine().return_to_user().await; // irqentry_exit
-        Ok(())
     }
 
     /// A fault on a page that was never there.

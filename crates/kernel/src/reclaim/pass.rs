@@ -163,6 +163,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             (CostOp::SwapSlot, work.slots),
             (CostOp::SwapSlotFetch, work.fetched),
             (CostOp::UnmapPage, work.unmapped),
+            (CostOp::Remap, work.remapped),
             (CostOp::SwapCache, work.cached),
             (CostOp::SameFilledTest, work.tested),
             (CostOp::CompressPage, work.compressed),

@@ -98,6 +98,27 @@ impl HugeSupport {
     }
 }
 
+/// Who walks the page tables of programs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum PageTables {
+    /// The CPU, which sets accessed and dirty bits as it does.
+    #[default]
+    Hardware,
+    /// Nobody: a program of User-Mode Linux runs in a process of the host, whose mappings follow the page tables.
+    UserMode(FollowTables),
+}
+
+/// When a host's mappings follow page tables of User-Mode Linux. In any case a page of which reclaim took the accessed
+/// bit is mapped without rights: the next write is a fault, and so is the first write to a clean page. A read is none
+/// where the host's CPU has no memory that is to be executed alone, and then nothing tells of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FollowTables {
+    /// An entry that goes or grows old at once; one that comes with the next fault on it (measured: 5.10, 6.1).
+    ByEntry,
+    /// Runs of neighbouring entries when the program runs again (measured: 6.12, 7.2).
+    ByRun,
+}
+
 impl MemoryLayout {
     /// One node with a DMA zone of 15 MiB and the rest in DMA32 (and Normal above 4 GiB), all of
     /// it managed from the start: a machine of which only `MemTotal` is known.

@@ -191,6 +191,8 @@ pub struct Memcgs {
     /// Batches of updates that were passed on since the last flush of the whole tree.
     pub(super) pending: u64,
     pub(super) sibling_shares: SiblingShares,
+    /// Nobody flushed the whole tree since boot.
+    pub(super) just_booted: bool,
     /// Somebody set a `memory.swap.high`: charges look for it.
     pub(super) swap_high_set: bool,
 }
@@ -214,6 +216,7 @@ impl Memcgs {
             object_bytes: 0,
             pending: 0,
             sibling_shares: version.rules.sibling_shares,
+            just_booted: false,
             swap_high_set: false,
         };
         tree.push(String::new(), None);

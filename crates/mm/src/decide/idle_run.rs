@@ -32,7 +32,7 @@ impl<T: Trace> Memory<T> {
         }
         let rounds = run.go_through_in_vain(self, cpu);
         let Self { core, cache, fs, reclaim, .. } = self;
-        core.cgroups.flush_for_reclaim();
+        core.cgroups.flush_for_reclaim(MemcgId::ROOT);
         for &node in run.nodes() {
             if core.rules().memcg_walk == MemcgWalk::Partial {
                 reclaim.walk_root_alone(node, PASSES); // The second round walks the whole tree.

@@ -23,6 +23,7 @@ use units::Pfn;
 use crate::base::event::Trace;
 use crate::base::frame::PageFlags;
 use crate::base::ids::{FileAreaId, MappingId, MemcgId};
+use crate::base::layout::{FollowTables, PageTables};
 use crate::base::vmstat::MemcgStat;
 use crate::core::Core;
 use crate::version::rules::AdvisedAccess;
@@ -64,6 +65,8 @@ pub enum AccessAdvice {
 pub enum Access {
     /// The page table has it.
     Done,
+    /// The page table has it, and lets nobody in without a fault ([`PageTables::UserMode`]).
+    Fault,
     /// A fault: the page table has no entry.
     Missing,
     /// A fault: the entry may not be written to.
@@ -87,6 +90,8 @@ type Table = [u8; TABLE_PAGES];
 const PRESENT: u8 = 1;
 const YOUNG: u8 = 2;
 const WRITABLE: u8 = 4;
+/// Mapped with others around a fault, and not used yet ([`FollowTables::ByEntry`]).
+const AHEAD: u8 = 8;
 
 #[derive(Debug, Clone)]
 struct Area {
@@ -207,7 +212,7 @@ impl FileMaps {
 
     /// A program accesses a page of an area.
     #[inline]
-    pub fn access(&mut self, id: FileAreaId, page: u32, write: bool) -> Access {
+    pub fn access(&mut self, id: FileAreaId, page: u32, write: bool, tables: PageTables) -> Access {
         let area = &mut self.list[id.0 as usize];
         let (table, place) = (page as usize / TABLE_PAGES, page as usize % TABLE_PAGES);
         let Some(Some(table)) = area.tables.get_mut(table) else { return Access::Missing };
@@ -218,8 +223,11 @@ impl FileMaps {
         if write && (*entry & WRITABLE) == 0 {
             return Access::ReadOnly;
         }
-        *entry |= YOUNG;
-        Access::Done
+        let was = *entry;
+        let is_seen = tables == PageTables::Hardware || write;
+        *entry = (was & !AHEAD) | if is_seen { YOUNG } else { 0 };
+        let is_fault = (was & AHEAD) != 0 || (is_seen && (was & YOUNG) == 0);
+        if is_fault && tables != PageTables::Hardware { Access::Fault } else { Access::Done }
     }
 
     /// Whether the page table of an area has a page.
@@ -246,7 +254,8 @@ impl FileMaps {
         areas.iter().filter_map(entry)
     }
 
-    /// Puts a page of the file into the page table of an area, young (`set_pte_range`).
+    /// Puts a page of the file into the page table of an area, young (`set_pte_range`). `ahead`: the fault is on
+    /// another page.
     pub(crate) fn enter<T: Trace>(
         &mut self,
         core: &mut Core<T>,
@@ -254,11 +263,13 @@ impl FileMaps {
         page: u32,
         head: Pfn,
         writable: bool,
+        ahead: bool,
     ) {
         let spec = self.list[id.0 as usize].spec;
         let first = !self.is_mapped(spec.mapping, spec.first + page);
         let entry = PRESENT | YOUNG | if writable { WRITABLE } else { 0 };
-        self.list[id.0 as usize].set(page, entry);
+        let is_late = ahead && core.page_tables == PageTables::UserMode(FollowTables::ByEntry);
+        self.list[id.0 as usize].set(page, entry | if is_late { AHEAD } else { 0 });
         core.alloc.frames.set_flags(head, PageFlags::MAPPED);
         if first {
             self.mapped += 1;

@@ -61,7 +61,7 @@ impl PageCache {
             around.found += 1;
             around.wanted |= place == page;
             if !self.maps.is_present(id, place) {
-                self.maps.enter(core, id, place, pfn, false);
+                self.maps.enter(core, id, place, pfn, false, place != page);
                 around.entries += 1;
             }
         }

@@ -304,7 +304,7 @@ impl Reclaim {
         if writeback {
             return self.decide_writeback(core, pfn, flags, sc, report);
         }
-        match self.references(core, cache, pfn, flags) {
+        match self.references(core, cache, pfn, flags, report) {
             References::Activate => return Verdict::Activate(Reason::MappedTwice),
             References::ActivateCode => return Verdict::Activate(Reason::Executable),
             References::Keep => return Verdict::Keep(Reason::Mapped),
@@ -409,13 +409,20 @@ impl Reclaim {
         let (taken, skipped) = self.isolate(core, lru, list, chunk, memcg, node, sc);
         let scanned = taken + skipped;
         let (mut deactivated, mut referenced) = (0, 0);
+        let mut report = ChunkReport::default();
         let mut isolated = core::mem::take(&mut self.isolated);
         for &pfn in &isolated {
             let pages = core.alloc.frames.pages(pfn);
-            referenced += if core.alloc.frames.flags(pfn).has(PageFlags::YOUNG) { pages } else { 0 };
-            core.alloc.frames.clear_flags(pfn, PageFlags::YOUNG);
+            if core.alloc.frames.flags(pfn).has(PageFlags::YOUNG) {
+                referenced += pages;
+                core.alloc.frames.clear_flags(pfn, PageFlags::YOUNG);
+                self.remap(core, pfn, &mut report);
+            }
             if core.alloc.frames.flags(pfn).has(PageFlags::MAPPED) {
                 let seen = cache.folio_referenced(core, pfn);
+                if seen.areas > 0 {
+                    self.remap(core, pfn, &mut report);
+                }
                 let counts = seen.executable || core.rules().lru_cost == LruCost::Rotations;
                 referenced += if seen.areas > 0 && counts { pages } else { 0 };
                 if seen.executable {
@@ -447,7 +454,7 @@ impl Reclaim {
             file: list.is_file(),
         });
         let taken = Taken { pages: taken, file: if list.is_file() { taken } else { 0 } };
-        ChunkReport { scanned, deactivated, referenced, taken, ..ChunkReport::default() }
+        ChunkReport { scanned, deactivated, referenced, taken, ..report }
     }
 
     pub(super) fn count_stolen<T: Trace>(

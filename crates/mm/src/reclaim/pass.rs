@@ -66,7 +66,7 @@ impl Reclaim {
         sc: &mut ScanControl,
     ) -> Walk {
         sc.met = Met::default();
-        core.cgroups.flush_for_reclaim();
+        core.cgroups.flush_for_reclaim(sc.target);
         if core.rules().aging == Aging::Root {
             let refaults = core.cgroups.reclaim_stat(sc.target, node, MemcgStat::WorkingsetActivateFile);
             let snapshot = lru.lruvec(sc.target, node).file_refaults();

@@ -12,6 +12,7 @@ use units::Pfn;
 use crate::base::event::Trace;
 use crate::base::frame::PageFlags;
 use crate::base::ids::MappingId;
+use crate::base::layout::{FollowTables, PageTables};
 use crate::core::Core;
 use crate::lru::lists::Lru;
 use crate::pages::cache::PageCache;
@@ -35,15 +36,25 @@ pub(super) enum References {
 impl Reclaim {
     /// `try_to_unmap` of a page of a file.
     pub(super) fn unmap_file<T: Trace>(
-        &self,
+        &mut self,
         core: &mut Core<T>,
         cache: &mut PageCache,
         pfn: Pfn,
         report: &mut ChunkReport,
     ) {
         if core.alloc.frames.flags(pfn).has(PageFlags::MAPPED) {
+            self.remap(core, pfn, report);
             report.swap.unmapped += cache.maps.unmap(core, pfn);
         }
+    }
+
+    /// The entry of a page goes, or loses its accessed bit: where a host's mappings follow, one has to.
+    pub(super) fn remap<T: Trace>(&mut self, core: &Core<T>, pfn: Pfn, report: &mut ChunkReport) {
+        let PageTables::UserMode(follow) = core.page_tables else { return };
+        let place = (core.alloc.frames.owner(pfn), core.alloc.frames.index(pfn));
+        let last = core::mem::replace(&mut self.remapped, place);
+        let is_neighbour = last.0 == place.0 && last.1.abs_diff(place.1) == 1;
+        report.swap.remapped += u32::from(follow == FollowTables::ByEntry || !is_neighbour);
     }
 
     /// `folio_check_references` (MECHANISMS 6.2). Where there are generations, pages near one that was accessed are
@@ -54,6 +65,7 @@ impl Reclaim {
         cache: &mut PageCache,
         pfn: Pfn,
         flags: PageFlags,
+        report: &mut ChunkReport,
     ) -> References {
         if core.rules().lru == LruKind::Generations && flags.has(PageFlags::MAPPED) {
             let (_, node) = core.page_place(pfn);
@@ -61,6 +73,9 @@ impl Reclaim {
         }
         let seen = cache.folio_referenced(core, pfn);
         let areas = seen.areas + u32::from(flags.has(PageFlags::YOUNG));
+        if areas > 0 {
+            self.remap(core, pfn, report);
+        }
         let referenced = flags.has(PageFlags::REFERENCED);
         core.alloc.frames.clear_flags(pfn, PageFlags::YOUNG.set(PageFlags::REFERENCED));
         let at_once = core.rules().mapped_references == MappedReferences::FirstActivates;

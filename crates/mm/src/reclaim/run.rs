@@ -310,6 +310,7 @@ impl ChunkReport {
             (&mut self.swap.slots, other.swap.slots),
             (&mut self.swap.fetched, other.swap.fetched),
             (&mut self.swap.unmapped, other.swap.unmapped),
+            (&mut self.swap.remapped, other.swap.remapped),
             (&mut self.swap.cached, other.swap.cached),
             (&mut self.swap.compressed, other.swap.compressed),
             (&mut self.swap.tested, other.swap.tested),
@@ -337,6 +338,8 @@ pub struct SwapWork {
     pub fetched: u32,
     /// Pages taken out of page tables.
     pub unmapped: u32,
+    /// Mappings of a host that had to follow page tables ([`PageTables::UserMode`]).
+    pub remapped: u32,
     /// Pages that came into the swap cache or left it.
     pub cached: u32,
     /// Pages that were compressed.

@@ -52,6 +52,8 @@ pub struct Reclaim {
     pub(super) zswap_full: Option<MemcgId>,
     /// One of its entries was asked to go for that page.
     pub(super) zswap_tried: bool,
+    /// The owner and place of the page whose mapping by a host was changed last.
+    pub(super) remapped: (u32, u32),
     // Scratch lists, empty between steps.
     /// Pages of huge ones that were split.
     pub(super) split: Vec<Pfn>,
@@ -76,6 +78,7 @@ impl Reclaim {
             swap_writes: Vec::new(),
             zswap_full: None,
             zswap_tried: false,
+            remapped: (0, 0),
             split: Vec::new(),
             young: Vec::new(),
             isolated: Vec::new(),

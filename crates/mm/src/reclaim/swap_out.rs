@@ -71,6 +71,7 @@ impl Reclaim {
         }
         let pages = core.alloc.frames.pages(pfn);
         if flags.has(PageFlags::MAPPED) {
+            self.remap(core, pfn, report);
             unmap_to_slot(anon, core, pfn);
             report.swap.unmapped += pages;
         }

@@ -25,6 +25,7 @@ mod slab_charge;
 mod slab_model;
 mod swap_scenes;
 mod swap_worlds;
+mod user_mode;
 mod version_table;
 mod watermark_tables;
 mod workingset;

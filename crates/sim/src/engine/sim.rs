@@ -13,6 +13,7 @@ use kernel::section::{Section, Whom};
 use mm::Memory;
 use mm::base::event::{Detail, Home};
 use mm::base::ids::{AnonId, MappingId};
+use mm::base::layout::PageTables;
 use units::{CpuId, Nanos};
 
 use crate::accounts::sections::SectionTime;
@@ -174,6 +175,14 @@ impl Machine for Sim {
 
     fn hz(&self) -> u64 {
         self.core.hz
+    }
+
+    fn since_boot(&self) -> Option<Nanos> {
+        self.core.since_boot
+    }
+
+    fn page_tables(&self) -> PageTables {
+        self.core.page_tables
     }
 
     fn device_count(&self) -> u16 {

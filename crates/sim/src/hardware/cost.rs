@@ -56,6 +56,9 @@ const DEFAULTS: [DefaultCost; CostOp::COUNT] = [
     row(CostOp::DeactivatePage, "deactivate_page", 80),
     // [S4] 660 us for 512 faults and one memset of 2 MiB: 960 beyond the clearing.
     row(CostOp::MinorFault, "minor_fault", 960),
+    // No hardware has these.
+    row(CostOp::AccessFault, "access_fault", 0),
+    row(CostOp::Remap, "remap", 0),
     // [I] an iterator step and three cold cache lines.
     row(CostOp::WalkMemcg, "walk_memcg", 300),
     // [I] one cache miss in an LRU walk of dentries or inodes.
@@ -81,6 +84,8 @@ const DEFAULTS: [DefaultCost; CostOp::COUNT] = [
     // [S0] 140 us of system time for each file created, written with 4 KiB, closed and removed, 16
     // threads on 8 CPUs: about 100 us without the removal, less what is charged by itself.
     row(CostOp::FileCreate, "file_create", 90_000),
+    // Files lie there when a machine starts.
+    row(CostOp::LayOutPage, "lay_out_page", 0),
     // [S0] of the same.
     row(CostOp::FileUnlink, "file_unlink", 30_000),
     // [I] XFS: take out of its sets and free.

@@ -207,7 +207,7 @@ pub fn build(text: &str, mem: Bytes, kernel: &Version) -> Result<(Hardware, Memo
             guest::layout(mem, kernel, spec.cpus)
         }
         UML => {
-            uml::set_costs(&mut hardware.costs);
+            uml::follow(&mut hardware, kernel);
             uml::layout(mem, kernel)
         }
         S390 => s390::layout(mem, spec.cpus),

@@ -19,6 +19,10 @@
 //! tables, for memory that it has not, a random number of up to 4096 pages and more. `setarch -R` stops that; 7.2
 //! does it by itself.
 //!
+//! # Page tables
+//! No hardware walks them: the host's mappings follow ([`PageTables::UserMode`]). So reclaim never learns that a page
+//! was read through a mapping again once it has looked, on hosts without protection keys; a write is a fault.
+//!
 //! # How fast it is
 //! The kernel runs at its host's speed, programs are dear to enter and leave: see [`COSTS`]. All of it has one CPU of
 //! the host, also the thread that reads its disk, a file in the host's page cache
@@ -27,11 +31,13 @@
 //! Left out: 7.2 without SMP holds no pages on per-CPU lists at all (`count` and `high` were 0 in every guest); that
 //! gap; the guest's own program beyond those pages, for which a guest has memory beside what is asked for.
 
-use mm::base::layout::{HugeSupport, MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
+use mm::base::layout::{
+    FollowTables, HugeSupport, MemoryLayout, NodeLayout, PageTables, ZoneKind, ZoneLayout,
+};
 use mm::version::presets::Version;
 use units::{Bytes, Nanos, PAGE_SIZE, Pages};
 
-use crate::hardware::cost::CostTable;
+use crate::hardware::Hardware;
 use crate::machines::measured::{self, Measured, hash_tables, nearest};
 
 /// The least that `--on uml:VERSION` takes. With 48 MiB a guest boots, too; with 32 MiB two of the four start boosted.
@@ -51,30 +57,45 @@ const INITRAMFS: u64 = 186;
 /// Measured: a program as `init` of 6.12, by the CPU's clock, lower quartiles of many short runs on ext4. The thread
 /// that serves a disk has the guest's CPU of the host, so requests take its time; writes are taken to be as dear as
 /// reads.
-const COSTS: [(&str, u64); 11] = [
+///
+/// The same for a fault on a page of which reclaim, or `MADV_COLD`, took the accessed bit.
+const COSTS: [(&str, u64); 13] = [
     ("syscall", 5_500),
     ("minor_fault", 20_600),
+    ("access_fault", 18_700),
     ("copy_page", 600),
     ("map_around", 560),
     ("file_open", 5_000),
     ("file_create", 19_000),
     ("file_unlink", 11_000),
+    ("lay_out_page", 5_500),
     ("user_microsecond", 0),
     ("io_request", 12_000),
     ("readahead_page", 1_100),
     ("writeback_page", 1_400),
 ];
 
-/// What differs from the cost table.
-pub(super) fn set_costs(costs: &mut CostTable) {
-    for (name, nanos) in COSTS {
-        costs.set(name, Nanos(nanos)).expect("the cost table has that row");
+/// Sets what its programs' page tables are, and what costs something else than the table says.
+pub(super) fn follow(hardware: &mut Hardware, kernel: &Version) {
+    let measured = nearest(&MEASURED, kernel.base);
+    hardware.page_tables = PageTables::UserMode(measured.follow);
+    hardware.since_boot = Some(measured.since_boot);
+    // [M] `MADV_PAGEOUT` of 1000 mapped pages of a file side by side; `MADV_COLD` of one page a call, less the call.
+    let remap = match measured.follow {
+        FollowTables::ByEntry => 7_700,
+        FollowTables::ByRun => 9_500,
+    };
+    for (name, nanos) in COSTS.into_iter().chain([("remap", remap)]) {
+        hardware.costs.set(name, Nanos(nanos)).expect("the cost table has that row");
     }
 }
 
 /// A kernel of which guests were measured, in pages.
 struct MeasuredKernel {
     name: &'static str,
+    follow: FollowTables,
+    /// When the workload begins, as the guest's clock has it: the least of several boots.
+    since_boot: Nanos,
     /// Never managed, beside struct pages and hash tables.
     reserved: u64,
     /// Frames, beside struct pages, that hash tables are not sized by: measured by where the tables double. Up to 6.1
@@ -96,16 +117,34 @@ impl Measured for MeasuredKernel {
 const KEPT_AT: [u64; 4] = [64, 512, 2048, 8192];
 
 const MEASURED: [MeasuredKernel; 4] = [
-    MeasuredKernel { name: "linux-5.10", reserved: 3_566, not_hashed: 0, kept: [2_666, 3_422, 4_490, 4_706] },
-    MeasuredKernel { name: "linux-6.1", reserved: 2_741, not_hashed: 0, kept: [3_135, 3_809, 4_853, 5_201] },
+    MeasuredKernel {
+        name: "linux-5.10",
+        follow: FollowTables::ByEntry,
+        since_boot: Nanos::from_millis(310),
+        reserved: 3_566,
+        not_hashed: 0,
+        kept: [2_666, 3_422, 4_490, 4_706],
+    },
+    MeasuredKernel {
+        name: "linux-6.1",
+        follow: FollowTables::ByEntry,
+        since_boot: Nanos::from_millis(230),
+        reserved: 2_741,
+        not_hashed: 0,
+        kept: [3_135, 3_809, 4_853, 5_201],
+    },
     MeasuredKernel {
         name: "linux-6.12",
+        follow: FollowTables::ByRun,
+        since_boot: Nanos::from_millis(70),
         reserved: 2_955,
         not_hashed: 4_300,
         kept: [3_011, 3_659, 4_579, 5_158],
     },
     MeasuredKernel {
         name: "linux-7.2",
+        follow: FollowTables::ByRun,
+        since_boot: Nanos::from_millis(900),
         reserved: 3_161,
         not_hashed: 5_320,
         kept: [3_063, 3_721, 4_633, 5_215],

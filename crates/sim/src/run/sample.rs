@@ -69,8 +69,8 @@ pub(crate) struct Sampler {
     pub(crate) phases: Vec<PhaseSample>,
     /// `/proc/vmstat` when the program began.
     pub(crate) vmstat_before: BTreeMap<String, u64>,
-    /// When `memory.stat` was last read.
-    flushed_at: Option<Nanos>,
+    /// When `memory.stat` is read the next time.
+    reads_at: Nanos,
     /// The place of each column in a row, in the order in which they appeared: cgroups come and go.
     columns: BTreeMap<String, usize>,
     /// Values by place; a column that appeared later is not there yet.
@@ -98,7 +98,7 @@ impl Sampler {
 
     /// The program has ended: the last sample.
     pub(crate) fn end(&mut self, now: Nanos, kernel: &SimKernel) -> AtEnd {
-        self.flushed_at = None;
+        self.reads_at = now;
         self.sample(now, kernel);
         AtEnd {
             at: now,
@@ -113,7 +113,7 @@ impl Sampler {
         let vmstat = counted(kernel);
         kernel.machine().end_phase();
         self.phases.push(PhaseSample { name: phase.to_string(), at: now, vmstat });
-        self.flushed_at = None;
+        self.reads_at = now;
         self.sample(now, kernel);
     }
 
@@ -125,11 +125,11 @@ impl Sampler {
         for (name, value) in zone_columns(kernel).into_iter().chain(slab_columns(kernel)) {
             self.put(&mut row, &name, value);
         }
-        let flush = self.flushed_at.is_none_or(|at| now.saturating_sub(at) >= MONITOR_PERIOD);
-        if flush {
-            self.flushed_at = Some(now);
+        let reads = now >= self.reads_at;
+        if reads {
+            self.reads_at = Nanos((now.get() / MONITOR_PERIOD.get() + 1) * MONITOR_PERIOD.get());
         }
-        for (path, stats) in memcg_stats(kernel, flush) {
+        for (path, stats) in memcg_stats(kernel, reads) {
             let group = path.replace('/', "_");
             for name in MEMCG_COLUMNS.into_iter().chain(PRESSURE) {
                 if let Some(&value) = stats.get(name) {

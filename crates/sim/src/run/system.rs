@@ -416,7 +416,9 @@ impl System for SimSystem {
             let written = self.kernel.write_shared(&self.process, &file, 0, size.get()).await;
             return written.map(drop).map_err(failed("lay out", path));
         }
-        self.kernel.lay_out_file(path, size).map_err(failed("lay out", path))
+        self.kernel.lay_out_file(path, size).map_err(failed("lay out", path))?;
+        self.kernel.machine().charge(CostOp::LayOutPage, size.to_pages_ceil().0);
+        Ok(())
     }
 
     async fn open(&self, path: &str, mode: OpenMode) -> Result<SimFile, SystemError> {

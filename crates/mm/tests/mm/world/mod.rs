@@ -41,6 +41,8 @@ pub struct Passed {
 pub struct World {
     pub mem: Memory<NoTrace>,
     pub file: MappingId,
+    /// Changes of a host's mappings in passes so far.
+    pub remapped: u64,
 }
 
 impl World {
@@ -56,7 +58,7 @@ impl World {
         kernel.rules = kernel.rules.edited(answers);
         let mut mem = Memory::boot(&layout, kernel, Sysctls::default(), NoTrace).expect("a plain machine");
         let file = mem.mapping_create();
-        Self { mem, file }
+        Self { mem, file, remapped: 0 }
     }
 
     pub fn group(&mut self, path: &str) -> MemcgId {
@@ -174,6 +176,7 @@ impl World {
             let Some(mut scan) = self.mem.begin_lruvec(memcg, NODE, sc) else { continue };
             while let Some(report) = self.mem.shrink_chunk(CPU, &mut scan, sc) {
                 passed.deactivated += u64::from(report.deactivated);
+                self.remapped += u64::from(report.swap.remapped);
             }
         }
         (passed.scanned, passed.reclaimed) = (sc.nr_scanned - before.0, sc.nr_reclaimed - before.1);
