@@ -177,11 +177,20 @@ fn describe(finished: Finished, accelerator: Option<Accelerator>, total: Duratio
             result.notes.push("the CPU was emulated: trust counters, not times".to_owned());
         }
         Some(Accelerator::Kvm) => {}
-        None => result.notes.push(
-            "the kernel ran as a program: its system calls and faults cost more than a machine's, and its disks are as \
-             fast as the host's page cache"
-                .to_owned(),
-        ),
+        None => {
+            result.notes.push(
+                "the kernel ran as a program: its system calls and faults cost more than a machine's, and its disks are \
+                 as fast as the host's page cache"
+                    .to_owned(),
+            );
+            if !uml::sees_reads() {
+                result.notes.push(
+                    "reclaim did not see reads of mapped memory, as this host's CPU has no protection keys: files that \
+                     are mapped and only read were let go sooner than on a machine"
+                        .to_owned(),
+                );
+            }
+        }
     }
     if oom_kills > 0 {
         result.notes.push(format!("the guest's OOM killer took {oom_kills} processes"));

@@ -20,9 +20,14 @@ const LARGE: [&str; 2] = ["amx_tile", "apx"];
 
 /// Whether this host's CPU has registers that older kernels do not know of.
 pub(super) fn is_needed() -> bool {
+    host_has(&LARGE)
+}
+
+/// Whether this host's CPU has one of `wanted`, as /proc/cpuinfo calls them.
+pub(super) fn host_has(wanted: &[&str]) -> bool {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let flags = text.lines().find(|line| line.starts_with("flags"));
-    flags.is_some_and(|flags| flags.split_whitespace().any(|flag| LARGE.contains(&flag)))
+    flags.is_some_and(|flags| flags.split_whitespace().any(|flag| wanted.contains(&flag)))
 }
 
 /// Puts the libraries into a run's folder; returns their names for the loader, from there.
