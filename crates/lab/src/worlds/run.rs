@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use recording::Recording;
+use recording::{Recording, is_gauge};
 use recording::chunk::{Fact, FactKind};
 use recording::worlds::WorldRow;
 
@@ -207,7 +207,7 @@ fn run_one(run: &PlannedRun, control: &WorldsControl) -> Option<Over> {
         Some(Ended::Recorded(recording) | Ended::NotKept(recording, _)) => {
             let seconds = recording.wall_ns.unwrap_or(0) as f64 / 1e9;
             let (how, why) = how_it_ended(&recording);
-            over(how, why, facts(&recording), seconds)
+            over(how, why, facts_since_begin(&recording), seconds)
         }
         _ if control.stop.load(Ordering::Relaxed) => None,
         _ if too_long => {
@@ -222,6 +222,17 @@ fn run_one(run: &PlannedRun, control: &WorldsControl) -> Option<Over> {
         }
         Some(Ended::NotRun) | None => None,
     }
+}
+
+/// What a run came to. Gauges of the machine are what they changed by: what booting left in a guest, its own program
+/// among it, no model has.
+fn facts_since_begin(recording: &Recording) -> Vec<Fact> {
+    let mut facts = facts(recording);
+    for fact in facts.iter_mut().filter(|fact| fact.kind == FactKind::Vmstat && is_gauge(&fact.name)) {
+        let before = recording.series.column(&fact.name).and_then(|column| column.first().copied());
+        fact.value = fact.value.zip(before).map(|(value, before)| value - before as f64);
+    }
+    facts
 }
 
 /// Runs it, and whether it had to be stopped for its length.
