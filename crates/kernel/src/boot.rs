@@ -65,7 +65,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         mem.reclaim.set_writepage_hook(hook);
         mem.set_xfs_log_size(config.xfs_log_size);
         mem.draw_lots(config.seed);
-        mem.set_page_tables(machine.page_tables());
+        mem.set_page_tables(machine.build().page_tables);
         let node_count = config.layout.nodes.len();
         let queues = (0..node_count).map(|_| NodeQueues::new(&machine)).collect();
         let pressure = mem.core.alloc.zones().iter().map(|_| machine.new_queue()).collect();
@@ -150,7 +150,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let phase = |name, period: Nanos| Nanos(seed.stream(name).below(period.0));
         let kernel = self.clone();
         machine.spawn("rcu", None, async move { kernel.rcu().await });
-        let first = match machine.since_boot() {
+        let first = match machine.build().since_boot {
             Some(since) if since < STAT_FLUSH_PERIOD => {
                 self.mem(|mem| mem.core.cgroups.set_just_booted());
                 STAT_FLUSH_PERIOD.saturating_sub(since)

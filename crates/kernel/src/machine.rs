@@ -222,6 +222,29 @@ impl CostOp {
     pub const COUNT: usize = Self::DecompressPage as usize + 1;
 }
 
+/// How a kernel is built for a machine, and started on it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct KernelBuild {
+    /// How long ago it was booted when a run begins; none: so long that nothing goes by it.
+    pub since_boot: Option<Nanos>,
+    /// Who walks the page tables of its programs.
+    pub page_tables: PageTables,
+    /// Where stacks of tasks lie.
+    pub stacks: Stacks,
+    /// Faults by which a new process gets its pages and finds those of its program, where they were measured.
+    pub process_faults: u32,
+}
+
+/// Where the four pages of a task's kernel stack lie.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Stacks {
+    /// Anywhere (`CONFIG_VMAP_STACK`).
+    #[default]
+    Mapped,
+    /// Side by side: a request of order 2, as long as there was no such option, and in User-Mode Linux.
+    Contiguous,
+}
+
 /// Direction of a block request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IoKind {
@@ -261,10 +284,8 @@ pub trait Machine: Clone + 'static {
     fn cpu_count(&self) -> u16;
     /// Ticks per second of the kernel (`CONFIG_HZ`), as it is built for this machine.
     fn hz(&self) -> u64;
-    /// How long ago the kernel was booted when it is started here; none: so long that nothing goes by it.
-    fn since_boot(&self) -> Option<Nanos>;
-    /// Who walks the page tables of its programs.
-    fn page_tables(&self) -> PageTables;
+    /// How the kernel is built for it, and started on it.
+    fn build(&self) -> KernelBuild;
     /// Block devices of the machine.
     fn device_count(&self) -> u16;
     /// The CPU that the running task is on. It can change at every `.await`.

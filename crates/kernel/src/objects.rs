@@ -122,24 +122,24 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     /// An unmovable page of kernel memory, charged to the process's cgroup.
-    pub(crate) async fn alloc_kernel_page(&self, process: &Process) -> Result<Pfn, Errno> {
+    pub(crate) async fn alloc_kernel_pages(&self, process: &Process, order: Order) -> Result<Pfn, Errno> {
         let gfp = Gfp::KERNEL | Gfp::ACCOUNT;
-        self.charge_pages(process, process.memcg(), 1, gfp).await?;
-        let Some(pfn) = self.alloc_pages_for(Purpose::PageTable, Some(process), gfp, Order(0)).await else {
-            self.mem(|mem| mem.core.cgroups.uncharge(process.memcg(), 1));
+        self.charge_pages(process, process.memcg(), order.pages(), gfp).await?;
+        let Some(pfn) = self.alloc_pages_for(Purpose::PageTable, Some(process), gfp, order).await else {
+            self.mem(|mem| mem.core.cgroups.uncharge(process.memcg(), order.pages().into()));
             return Err(Errno::NoMem);
         };
-        self.mem(|mem| mem.core.own_kernel_page(process.memcg(), pfn));
+        self.mem(|mem| mem.core.own_kernel_pages(process.memcg(), pfn, order));
         Ok(pfn)
     }
 
-    /// Gives a page of kernel memory back that `payer` was charged for.
-    pub(crate) fn free_kernel_page(&self, payer: MemcgId, pfn: Pfn) {
+    /// Gives pages of kernel memory back that `payer` was charged for.
+    pub(crate) fn free_kernel_pages(&self, payer: MemcgId, pfn: Pfn, order: Order) {
         let cpu = self.machine().current_cpu();
         self.mem(|mem| {
-            mem.core.cgroups.uncount_kernel_pages(payer, 1);
-            mem.core.cgroups.uncharge(payer, 1);
-            mem.core.alloc.free(cpu, pfn, Order(0));
+            mem.core.cgroups.uncount_kernel_pages(payer, order.pages().into());
+            mem.core.cgroups.uncharge(payer, order.pages().into());
+            mem.core.alloc.free(cpu, pfn, order);
         });
     }
 }

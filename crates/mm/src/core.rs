@@ -102,8 +102,8 @@ impl<T: Trace> Core<T> {
     }
 
     /// A page that was charged to `memcg` becomes kernel memory of it.
-    pub fn own_kernel_page(&mut self, memcg: MemcgId, pfn: Pfn) {
-        self.cgroups.count_kernel_pages(memcg, 1);
+    pub fn own_kernel_pages(&mut self, memcg: MemcgId, pfn: Pfn, order: Order) {
+        self.cgroups.count_kernel_pages(memcg, u64::from(order.pages()));
         self.alloc.frames.set_memcg(pfn, memcg.0);
     }
 

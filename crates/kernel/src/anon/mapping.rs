@@ -160,7 +160,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 Some(accessed) => {
                     if accessed.is_fault {
                         self.machine().charge(CostOp::AccessFault, 1);
-                        self.count_fault(process);
+                        self.count_faults(process, 1);
                     }
                     page = if accessed.is_huge { (page | (HUGE_PAGES - 1)) + 1 } else { page + 1 };
                 }
@@ -237,15 +237,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
             None => self.fault_in(process, mapping.index, page).await?,
         }
-        self.count_fault(process);
+        self.count_faults(process, 1);
         self.machine().return_to_user().await; // irqentry_exit
         Ok(())
     }
 
-    fn count_fault(&self, process: &Process) {
+    pub(crate) fn count_faults(&self, process: &Process, faults: u64) {
         self.mem(|mem| {
-            mem.core.alloc.events.add(VmEvent::PgFault, 1);
-            mem.core.cgroups.add_stat(process.memcg(), NodeId(0), MemcgStat::PgFault, 1);
+            mem.core.alloc.events.add(VmEvent::PgFault, faults);
+            mem.core.cgroups.add_stat(process.memcg(), NodeId(0), MemcgStat::PgFault, faults);
         });
     }
 

@@ -11,7 +11,7 @@
 //! start.
 
 use mm::base::event::Trace;
-use units::PAGE_SIZE;
+use units::{Order, PAGE_SIZE};
 
 use crate::errno::Errno;
 use crate::handle::Kernel;
@@ -36,16 +36,16 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if process.0.page_tables.borrow().contains_key(&place) {
             return Ok(());
         }
-        let pfn = self.alloc_kernel_page(process).await?;
+        let pfn = self.alloc_kernel_pages(process, Order(0)).await?;
         // Much may have happened while it waited for memory.
         let is_mapped = process.0.anon.borrow().get(mapping).is_some_and(Option::is_some);
         if !is_mapped || process.is_killed() {
-            self.free_kernel_page(process.memcg(), pfn);
+            self.free_kernel_pages(process.memcg(), pfn, Order(0));
             return Err(Errno::Killed);
         }
         let another = process.0.page_tables.borrow_mut().insert(place, pfn);
         if let Some(another) = another {
-            self.free_kernel_page(process.memcg(), another);
+            self.free_kernel_pages(process.memcg(), another, Order(0));
         }
         Ok(())
     }
@@ -57,6 +57,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let mut others = behind.split_off(&(mapping + 1, 0));
         tables.append(&mut others);
         drop(tables);
-        behind.into_values().for_each(|pfn| self.free_kernel_page(process.memcg(), pfn));
+        behind.into_values().for_each(|pfn| self.free_kernel_pages(process.memcg(), pfn, Order(0)));
     }
 }

@@ -90,7 +90,10 @@ impl Process {
     /// Where its kernel stack lies.
     pub(crate) fn stack_frames(&self) -> impl Iterator<Item = Pfn> {
         let own = self.0.kernel_pages.borrow();
-        let stack: Vec<Pfn> = own.iter().skip(OWN_TABLES).take(STACK_PAGES).copied().collect();
+        let stack: Vec<Pfn> = match self.0.stack.get() {
+            Some(head) => (head.0..).map(Pfn).take(STACK_PAGES).collect(),
+            None => own.iter().skip(OWN_TABLES).take(STACK_PAGES).copied().collect(),
+        };
         stack.into_iter()
     }
 
@@ -112,6 +115,8 @@ pub(crate) struct ProcessState {
     /// Mappings; the first holds the process's own pages. None: unmapped.
     pub(crate) anon: RefCell<Vec<Option<AnonArea>>>,
     pub(crate) kernel_pages: RefCell<Vec<Pfn>>,
+    /// The first page of its kernel stack, where that is one block.
+    pub(crate) stack: Cell<Option<Pfn>>,
     /// Page tables, by mapping and 2 MiB in it.
     pub(crate) page_tables: RefCell<BTreeMap<(usize, u32), Pfn>>,
     /// The files that it maps, by mapping: they stay open as long.

@@ -8,18 +8,22 @@ use std::rc::Rc;
 
 use mm::MemcgId;
 use mm::base::event::Trace;
+use units::Order;
 
 use crate::anon::area::{AnonArea, HugeAdvice};
 use crate::errno::Errno;
 use crate::handle::Kernel;
-use crate::machine::Machine;
-use crate::tasks::process::{Process, ProcessId, ProcessState};
+use crate::machine::{CostOp, Machine, Stacks};
+use crate::tasks::process::{Process, ProcessId, ProcessState, STACK_PAGES};
 
 /// Private pages of a process besides what the program maps.
 const PROCESS_ANON_PAGES: u32 = 45;
 
 /// Page tables, kernel stack and other kernel memory of a process.
 const PROCESS_KERNEL_PAGES: u32 = 19;
+
+/// That of a kernel stack in one block.
+const STACK_ORDER: Order = Order(STACK_PAGES.trailing_zeros() as u8);
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Starts a process in `memcg`: allocates and charges what it costs by itself.
@@ -43,6 +47,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 oom_score_adj: Cell::new(0),
                 anon: RefCell::new(vec![Some(own)]),
                 kernel_pages: RefCell::new(Vec::new()),
+                stack: Cell::new(None),
                 page_tables: RefCell::default(),
                 mapped_files: RefCell::default(),
                 shared_files: RefCell::default(),
@@ -64,14 +69,26 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     async fn populate(&self, process: &Process) -> Result<(), Errno> {
-        for _ in 0..PROCESS_KERNEL_PAGES {
-            let pfn = self.alloc_kernel_page(process).await?;
+        let mut singles = PROCESS_KERNEL_PAGES;
+        if self.machine().build().stacks == Stacks::Contiguous {
+            process.0.stack.set(Some(self.alloc_kernel_pages(process, STACK_ORDER).await?));
+            singles -= STACK_ORDER.pages();
+        }
+        for _ in 0..singles {
+            let pfn = self.alloc_kernel_pages(process, Order(0)).await?;
             process.0.kernel_pages.borrow_mut().push(pfn);
         }
         for index in 0..PROCESS_ANON_PAGES {
             self.add_anon_page(process, 0, index).await?;
         }
         Ok(())
+    }
+
+    /// A process begins to run, in its cgroup: counts the faults by which it gets its pages, where they are known.
+    pub fn process_runs(&self, process: &Process) {
+        let faults = self.machine().build().process_faults.into();
+        self.machine().charge(CostOp::AccessFault, faults);
+        self.count_faults(process, faults);
     }
 
     /// Moves a process to `memcg`: what it allocates from here on is charged there, what it has is not
@@ -98,8 +115,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.put_closed();
         let tables = std::mem::take(&mut *process.0.page_tables.borrow_mut());
         let own = std::mem::take(&mut *process.0.kernel_pages.borrow_mut());
-        tables.into_values().for_each(|pfn| self.free_kernel_page(process.memcg(), pfn));
-        own.into_iter().for_each(|pfn| self.free_kernel_page(process.0.first_memcg, pfn));
+        tables.into_values().for_each(|pfn| self.free_kernel_pages(process.memcg(), pfn, Order(0)));
+        let payer = process.0.first_memcg;
+        own.into_iter().for_each(|pfn| self.free_kernel_pages(payer, pfn, Order(0)));
+        if let Some(stack) = process.0.stack.take() {
+            self.free_kernel_pages(payer, stack, STACK_ORDER);
+        }
         self.shared.processes.borrow_mut().list.retain(|other| other.0.id != process.0.id);
     }
 }

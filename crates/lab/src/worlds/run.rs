@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use recording::{Recording, is_gauge};
 use recording::chunk::{Fact, FactKind};
 use recording::worlds::WorldRow;
+use recording::{Recording, is_gauge};
 
 use super::folder::{self, WorldsFolder};
 use super::judge::{Class, Judged, first_line, judge_all};

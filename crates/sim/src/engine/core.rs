@@ -20,8 +20,7 @@ use std::cell::{Cell, RefCell, RefMut};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use kernel::machine::{WaitReason, Woken};
-use mm::base::layout::PageTables;
+use kernel::machine::{KernelBuild, WaitReason, Woken};
 use units::{CpuId, Nanos};
 
 use crate::event::{Class, Entry};
@@ -51,8 +50,7 @@ pub(crate) struct Core {
     pub(crate) costs: CostTable,
     pub(crate) cpu_count: u16,
     pub(crate) hz: u64,
-    pub(crate) since_boot: Option<Nanos>,
-    pub(crate) page_tables: PageTables,
+    pub(crate) build: KernelBuild,
     pub(crate) device_count: u16,
     pub(crate) now: Cell<u64>,
     pub(crate) task: Cell<u32>,
@@ -103,8 +101,7 @@ impl Core {
             costs: hardware.costs.clone(),
             cpu_count: hardware.cpus,
             hz: hardware.hz,
-            since_boot: hardware.since_boot,
-            page_tables: hardware.page_tables,
+            build: hardware.build,
             device_count: u16::try_from(hardware.devices.len()).expect("requests name devices by 16 bits"),
             now: Cell::new(0),
             task: Cell::new(SWAPPER),

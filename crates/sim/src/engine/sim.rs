@@ -8,12 +8,13 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use kernel::Kernel;
-use kernel::machine::{CostOp, GroupId, IoRequest, Machine, Pressure, QueueId, TaskId, WaitReason, Woken};
+use kernel::machine::{
+    CostOp, GroupId, IoRequest, KernelBuild, Machine, Pressure, QueueId, TaskId, WaitReason, Woken,
+};
 use kernel::section::{Section, Whom};
 use mm::Memory;
 use mm::base::event::{Detail, Home};
 use mm::base::ids::{AnonId, MappingId};
-use mm::base::layout::PageTables;
 use units::{CpuId, Nanos};
 
 use crate::accounts::sections::SectionTime;
@@ -177,12 +178,8 @@ impl Machine for Sim {
         self.core.hz
     }
 
-    fn since_boot(&self) -> Option<Nanos> {
-        self.core.since_boot
-    }
-
-    fn page_tables(&self) -> PageTables {
-        self.core.page_tables
+    fn build(&self) -> KernelBuild {
+        self.core.build
     }
 
     fn device_count(&self) -> u16 {

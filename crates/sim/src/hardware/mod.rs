@@ -5,7 +5,7 @@
 pub mod cost;
 pub mod device;
 
-use mm::base::layout::PageTables;
+use kernel::machine::KernelBuild;
 use mm::version::rules::{Preemption, Scheduler};
 use units::Nanos;
 
@@ -28,10 +28,8 @@ pub struct Hardware {
     pub preemption: Preemption,
     /// Ticks per second of kernels built for this machine (`CONFIG_HZ`): the grain of every timeout.
     pub hz: u64,
-    /// How long ago its kernel was booted when a run begins; none: so long that nothing goes by it.
-    pub since_boot: Option<Nanos>,
-    /// Who walks the page tables of its programs.
-    pub page_tables: PageTables,
+    /// How its kernel is built and started.
+    pub build: KernelBuild,
     /// CPU time for each operation.
     pub costs: CostTable,
     /// Block devices; a request names one by its index here.
@@ -51,8 +49,7 @@ impl Hardware {
             scheduler: None,
             preemption: Preemption::Voluntary,
             hz: kernel::time::HZ,
-            since_boot: None,
-            page_tables: PageTables::Hardware,
+            build: KernelBuild::default(),
             costs: CostTable::default(),
             devices: Vec::new(),
             readahead_pages: READAHEAD_PAGES,

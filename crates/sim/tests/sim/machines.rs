@@ -121,3 +121,43 @@ fn rotating_disks_read_8_mib_ahead_since_6_17_where_nobody_says_otherwise() {
         assert_eq!(readahead(machine, "linux-6.12"), before, "{machine}");
     }
 }
+
+fn workload(name: &str, params: &[(&str, &str)]) -> Program {
+    Program::Workload(Workload::new(name, params.iter().copied()).expect("parameters of the workload"))
+}
+
+/// Processes of User-Mode Linux fault their pages in, and their stacks are blocks: where memory is tight, these wake
+/// kcompactd. On other machines neither is so.
+#[test]
+fn processes_of_user_mode_linux_take_faults_and_blocks() {
+    let program =
+        || workload("sequential-readers", &[("readers", "40"), ("file", "11M"), ("prepare", "laid-out")]);
+    for (kernel, faults) in [("linux-6.1", 145), ("linux-6.12", 78)] {
+        let [guest, machine] = ["guest-uml", "vm-2cpu"].map(|name| play(program(), name, kernel, 183).vmstat);
+        assert!(guest["pgfault"] >= 40 * faults && guest["pgfault"] < 50 * faults, "{}", guest["pgfault"]);
+        assert!(machine["pgfault"] < 40, "{}", machine["pgfault"]);
+        let compacts = guest["compact_daemon_migrate_scanned"] > machine["compact_daemon_migrate_scanned"];
+        assert!(compacts || kernel == "linux-6.12", "{kernel}: there it is a matter of luck");
+    }
+}
+
+/// The statistics of 6.12 are fresh until the worker that flushes them has run, two seconds after boot. On a machine
+/// that has been up for long a shorter stream goes by those from before it, and its hot file is deactivated.
+#[test]
+fn statistics_of_6_12_are_fresh_in_the_first_two_seconds_after_boot() {
+    let params = [("limit", "60M"), ("hot", "10M"), ("stream", "200M"), ("topology", "parent")];
+    let kernel = mm::Version::parse("linux-6.12").expect("a preset");
+    let deactivated = |is_fresh: bool| {
+        let (mut hardware, layout) =
+            machines::build("guest-uml", Bytes(256 << 20), &kernel).expect("a machine");
+        if !is_fresh {
+            hardware.build.since_boot = None;
+        }
+        let spec = SimRun::new(workload("hot-and-stream", &params), kernel.clone(), hardware, layout);
+        let result = run(&spec, Arc::new(AtomicBool::new(false)), |_| {}).expect("it ends");
+        assert!(result.simulated.as_secs_f64() < 1.9, "{:?}", result.simulated);
+        result.vmstat["pgdeactivate"]
+    };
+    let [fresh, stale] = [true, false].map(deactivated);
+    assert!(fresh == 0 && stale > 1000, "{fresh} and {stale}");
+}
