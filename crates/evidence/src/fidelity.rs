@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use lab::worlds::known::{ALL, COUNTS, KnownError, POOL, known_errors};
+use lab::known::{ALL, COUNTS, KnownError, POOL, known_errors};
 use recording::chunk::FactKind;
 
 use crate::disagreement::Disagreement;

@@ -27,6 +27,8 @@ const COUNTERS: [(&str, &[&str]); 9] = [
     ("allocating and freeing pages", &["pgalloc", "pgfree", "compact_", "htlb", "unevictable_pgs"]),
     ("limits of cgroups", &["max", "high", "low", "oom", "events"]),
 ];
+/// How many of them are of reclaim and swap.
+const OF_RECLAIM: usize = 5;
 /// Groups of what is no counter, behind those.
 const LEVELS: &str = "levels at the end";
 const OTHERS: &str = "other counters";
@@ -50,6 +52,12 @@ pub(crate) fn group_of(kind: &str, counter: &str) -> &'static str {
         Some((group, _)) => group,
         None => OTHERS,
     }
+}
+
+/// Whether a counter of `/proc/vmstat` tells of reclaim or swap.
+pub(crate) fn is_of_reclaim(counter: &str) -> bool {
+    let group = group_of(FactKind::Vmstat.name(), counter);
+    COUNTERS[..OF_RECLAIM].iter().any(|(of_reclaim, _)| *of_reclaim == group)
 }
 
 /// Whether a metric is a time or a rate.

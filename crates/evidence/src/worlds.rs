@@ -9,14 +9,13 @@ use std::error::Error;
 use std::fs;
 use std::path::Path;
 
+use lab::known::{self, ALL, COUNTS, KnownError, POOL, TIMES};
 use lab::worlds::Class;
-use lab::worlds::known::{self, ALL, COUNTS, KnownError, POOL, TIMES};
 use recording::chunk::FactKind;
-use recording::is_gauge;
 use recording::worlds::{WorldRow, read_worlds};
 
 use crate::disagreement::{Disagreement, disagreements};
-use crate::mechanism::is_time;
+use crate::mechanism::{is_of_reclaim, is_time};
 
 /// Where both files are.
 const KNOWN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../lab/data/known-error.csv");
@@ -159,12 +158,14 @@ fn known_errors(judged: &[Judged<'_>]) -> Vec<KnownError> {
     groups.into_iter().map(|(key, errors)| known_error(key, &errors)).collect()
 }
 
-/// What it counts towards, beside itself. Counters of groups say again what those of the machine do.
+/// What it counts towards, beside itself: a time, or a result or counter of reclaim. Counters of groups say again what
+/// those of the machine do.
 fn pool(row: &WorldRow) -> Option<&'static str> {
     let is = |kind: FactKind| row.kind == kind.name();
     match () {
         () if is(FactKind::Metric) && is_time(&row.counter) => Some(TIMES),
-        () if is(FactKind::Metric) || (is(FactKind::Vmstat) && !is_gauge(&row.counter)) => Some(COUNTS),
+        () if is(FactKind::Metric) => Some(COUNTS),
+        () if is(FactKind::Vmstat) && is_of_reclaim(&row.counter) => Some(COUNTS),
         () => None,
     }
 }

@@ -15,6 +15,7 @@
 //! | `keep` | recordings in folders, those of mmtests, numbers of others; traces for other programs |
 //! | `run` | one run, or many, to recordings: simulated, on a real kernel, step by step |
 //! | `resolve` | texts to a scenario, and a scenario to what the simulator takes |
+//! | `known` | what worlds are drawn from, and how near the model is to real kernels in those that ran |
 //! | `name` | names that can be given, what stands behind them, what recordings count |
 //! | `error` | all that can go wrong, what to do about it, and whose fault it is |
 //!
@@ -23,6 +24,7 @@
 
 mod error;
 mod keep;
+pub mod known;
 mod name;
 mod plan;
 mod resolve;

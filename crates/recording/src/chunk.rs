@@ -12,6 +12,9 @@
 //! | `name` | the metric or counter; `error` where the run failed, with the command line's exit code as its value |
 //! | `value` | its number, exact up to 2^53; empty where there is none |
 //! | `text` | what it says, where it is a text |
+//! | `median_error`, `p90_error` | the part by which the model is known to be off, in half and in 9 of 10 worlds |
+//!
+//! Both are empty where it is not known, and infinite where real kernels have 0.
 //!
 //! The same runs give the same bytes, wherever they ran. Left out: series, samples, waits and events, which are in
 //! recordings. Neighbours: `table.rs` writes the columns.
@@ -24,7 +27,11 @@ use crate::RecordingError;
 use crate::table::{self, Cells, Column, spread};
 
 /// Names of the columns that every chunk has.
-const COLUMNS: [&str; 7] = ["run", "label", "seed", "kind", "name", "value", "text"];
+const COLUMNS: [&str; 9] =
+    ["run", "label", "seed", "kind", "name", "value", "text", "median_error", "p90_error"];
+
+/// The last of them, which files of an older pagetide lack.
+const ERRORS: [&str; 2] = ["median_error", "p90_error"];
 
 /// Something that differs between the runs of a sweep.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,6 +99,8 @@ pub struct Fact {
     pub value: Option<f64>,
     /// What it says.
     pub text: Option<String>,
+    /// By what part of the real value the model is known to be off: the median, and what 9 of 10 are within.
+    pub error: Option<[f64; 2]>,
 }
 
 /// What is known of a run that is over.
@@ -141,6 +150,10 @@ pub fn encode_chunk(axes: &[ChunkAxis], runs: &[ChunkRun]) -> Vec<u8> {
     columns.push(Column::with_gaps("value", Cells::F64(values), present(&|fact| fact.value.is_some())));
     let texts = rows().filter_map(|(_, fact)| fact.text.as_deref()).map(ByteArray::from).collect();
     columns.push(Column::with_gaps("text", Cells::Text(texts), present(&|fact| fact.text.is_some())));
+    for (place, name) in ERRORS.into_iter().enumerate() {
+        let errors = rows().filter_map(|(_, fact)| Some(fact.error?[place])).collect();
+        columns.push(Column::with_gaps(name, Cells::F64(errors), present(&|fact| fact.error.is_some())));
+    }
     table::encode(&columns)
 }
 
@@ -184,6 +197,14 @@ fn read(axes: &[ChunkAxis], columns: Vec<Column>) -> Option<Vec<ChunkRun>> {
     let text = next("text")?;
     let Cells::Text(texts) = text.cells else { return None };
     let texts = spread(texts.into_iter(), text.present)?;
+    let mut errors = [Vec::new(), Vec::new()];
+    for (name, errors) in ERRORS.into_iter().zip(&mut errors) {
+        let column = next(name).map(|column| (column.cells, column.present));
+        if let Some((Cells::F64(cells), present)) = column {
+            *errors = spread(cells.into_iter(), present)?;
+        }
+    }
+    let error = |row: usize| Some([(*errors[0].get(row)?)?, (*errors[1].get(row)?)?]);
     let mut runs: Vec<ChunkRun> = Vec::new();
     for (row, &run) in places.iter().enumerate() {
         if runs.last().is_none_or(|last| last.run != run) {
@@ -198,7 +219,8 @@ fn read(axes: &[ChunkAxis], columns: Vec<Column>) -> Option<Vec<ChunkRun>> {
             Some(text) => Some(text.as_utf8().ok()?.to_owned()),
             None => None,
         };
-        let fact = Fact { kind, name: names.get(row)?.clone(), value: *values.get(row)?, text };
+        let fact =
+            Fact { kind, name: names.get(row)?.clone(), value: *values.get(row)?, text, error: error(row) };
         runs.last_mut()?.facts.push(fact);
     }
     Some(runs)
@@ -209,7 +231,13 @@ mod tests {
     use super::*;
 
     fn number(name: &str, value: f64) -> Fact {
-        Fact { kind: FactKind::Metric, name: name.to_owned(), value: Some(value), text: None }
+        Fact {
+            kind: FactKind::Metric,
+            name: name.to_owned(),
+            value: Some(value),
+            text: None,
+            error: Some([0.25, f64::INFINITY]),
+        }
     }
 
     fn run(run: u64, mem: &str, swappiness: &str, seed: u64, facts: Vec<Fact>) -> ChunkRun {
@@ -232,9 +260,15 @@ mod tests {
             name: "error".to_owned(),
             value: None,
             text: Some("größer".to_owned()),
+            error: None,
         };
-        let scanned =
-            Fact { kind: FactKind::Vmstat, name: "pgscan_kswapd".to_owned(), value: Some(7.0), text: None };
+        let scanned = Fact {
+            kind: FactKind::Vmstat,
+            name: "pgscan_kswapd".to_owned(),
+            value: Some(7.0),
+            text: None,
+            error: None,
+        };
         let runs = [
             run(4, "64M", "0", 1, vec![number("hot_pages", 2560.0), scanned]),
             run(5, "64M", "100", u64::MAX, vec![failed]),
@@ -252,7 +286,10 @@ mod tests {
             let expected =
                 ["run false", "label false", "seed false", "mem false", "vm.swappiness false", "kind false"];
             assert_eq!(names[..6], expected);
-            assert_eq!(names[6..], ["name false", "value true", "text true"]);
+            assert_eq!(
+                names[6..],
+                ["name false", "value true", "text true", "median_error true", "p90_error true"]
+            );
         }
     }
 

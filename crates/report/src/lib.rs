@@ -24,6 +24,7 @@ pub mod views;
 pub use document::{Cell, Document, number};
 pub use judge::effects::{Ablated, AblatedRun, Subset};
 pub use judge::group::{Group, ReportError, common_workload};
+pub use judge::known::{Known, KnownOff};
 pub use judge::limits::{Amount, Condition, Limit, LimitError, LimitOn, Order, Way, judge_limits};
 pub use judge::measure::{self, Direction, direction, unit};
 pub use judge::outcome::{Judged, Outcome};

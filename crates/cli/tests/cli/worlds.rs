@@ -232,3 +232,25 @@ fn a_kernel_that_is_not_in_the_cache_is_told_how_to_come_by() {
     );
     assert_eq!((told, output.status.code()), (expected, Some(1)));
 }
+
+/// Numbers of the table change with the worlds that are kept; what is said of them does not.
+#[test]
+fn an_answer_says_what_real_kernels_are_known_to_differ_by() {
+    const LIKE: &str = "hot-and-stream --machine guest-uml --param hot=8M --param stream=64M -q";
+    let scene = Scene::new();
+    let text = scene.data(&format!("run {LIKE} --mem 256M --kernel linux-6.12"));
+    assert!(text.contains("real kernels in ") && text.contains(" worlds "), "{text}");
+    let outside = scene.data(&format!("run {LIKE} --kernel linux-6.12-eevdf --mem 64M"));
+    assert!(outside.replace("\n  ", " ").contains("(kernel linux-6.12-eevdf, 64M of memory)"), "{outside}");
+    let json = |command: &str| -> serde_json::Value {
+        serde_json::from_str(&scene.data(&format!("{command} --format json"))).unwrap()
+    };
+    let known = &json(&format!("run {LIKE} --mem 256M --kernel linux-6.12"))["runs"][0]["known_error"];
+    assert!(known["worlds"].as_u64() > Some(0) && known["counts"]["median_error"].is_number(), "{known}");
+    assert_eq!(known["outside"], serde_json::json!([]));
+    let compared = format!("compare {LIKE} --mem 256M --kernel linux-5.4 --kernel linux-5.5");
+    let text = scene.data(&compared);
+    let none = "not held to real kernels: there are no worlds of linux-5.4, linux-5.5";
+    assert!(text.replace("\n  ", " ").contains(none), "{text}");
+    assert_eq!(json(&compared)["runs"][1]["known_error"]["worlds"], 0);
+}

@@ -42,6 +42,7 @@ pub use control::{SizeControl, SizeProgress};
 pub use plan::{POINTS_MAX, POINTS_MIN, SizePlan, SizeRequest, VERIFY_DEFAULT};
 
 use crate::error::LabError;
+use crate::known::likeness::known_of_trace;
 use crate::plan::replay::Input;
 use crate::resolve::program;
 use plan::LARGER_SAMPLE;
@@ -193,6 +194,7 @@ impl Search<'_> {
             knee,
             notes: notes::notes(&self.field, self.advice.as_ref(), interrupted.is_some()),
             advice: self.advice,
+            known: Some(known_of_trace(&plan.kernel.to_string())),
             checked: self.checked,
             verified: self.verified,
             command: plan.command(),

@@ -3,6 +3,7 @@
 //! `pagetide-report` knows no workloads, so their headlines are handed to it here. Left out: how they
 //! are written, see `pagetide-report`.
 
+use crate::known::likeness::known_of_all;
 use recording::Recording;
 use report::{Direction, Headline, View};
 use workload::metric::{Better, MetricSpec};
@@ -14,8 +15,10 @@ pub fn view<'a>(
     all: bool,
     warnings: Vec<String>,
 ) -> View {
-    let workload = recordings.into_iter().next().map_or("", |recording| &recording.workload);
-    View { all, headlines: headlines(workload), warnings, limits: Vec::new() }
+    let mut recordings = recordings.into_iter().peekable();
+    let workload = recordings.peek().map_or("", |recording| &recording.workload);
+    let headlines = headlines(workload);
+    View { all, headlines, warnings, limits: Vec::new(), known: known_of_all(recordings) }
 }
 
 /// The headlines of `workload`, most telling first; none of what is no workload of ours.

@@ -2,14 +2,14 @@
 //!
 //! Each thing has a stream of random numbers of its own, named after it, so that a parameter that is added changes no
 //! other. What does not go together is drawn anew; a world that costs too much is halved, at random places, until it
-//! does not. Left out: where it runs, see `mod.rs`. Neighbours: `ranges.rs`, `cost.rs`.
+//! does not. Left out: where it runs, see `mod.rs`. Neighbours: `ranges.rs` and `cost.rs` of `known`.
 
 use units::{Bytes, PAGE_SIZE, Seed, Stream};
 use workload::params::ParamKind;
 use workload::{ParamError, ParamSpec, ParamValue, Params, WorkloadSpec};
 
-use super::cost::{COST_MAX, cost};
-use super::ranges::{self, MEMORY, Range, SWAP};
+use crate::known::cost::{COST_MAX, cost};
+use crate::known::ranges::{self, MEMORY, Range, SWAP};
 
 /// One world as it was drawn, with the texts that a [`crate::Request`] takes.
 #[derive(Debug, Clone, PartialEq, Eq)]

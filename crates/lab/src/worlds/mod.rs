@@ -9,8 +9,6 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `ranges.rs` | what each parameter is drawn from, and what never is |
-//! | `cost.rs` | how much a world does, bounded so that a guest needs seconds |
 //! | `draw.rs` | from a seed to a world |
 //! | `run.rs` | worlds in parallel, each to its rows |
 //! | `judge.rs` | how near a counter is |
@@ -19,12 +17,9 @@
 //!
 //! Left out: recordings, which one command a world makes again. Neighbours: `batch.rs` runs what a world consists of.
 
-mod cost;
 mod draw;
 mod folder;
 mod judge;
-pub mod known;
-mod ranges;
 mod run;
 mod summary;
 
@@ -36,6 +31,7 @@ use workload::scenario::{Backend, Scenario, UML_MACHINE, lru_gen_of};
 use workload::{WorkloadSpec, catalog};
 
 use crate::error::LabError;
+use crate::known::{self, likeness::scope};
 use crate::name::names::Names;
 use crate::plan::compare::model_of;
 use crate::plan::sweep::folder::first_and_hash;
@@ -243,17 +239,6 @@ impl Side {
     }
 }
 
-/// `limit` where a cgroup may have less than there is.
-fn scope(scenario: &Scenario) -> &'static str {
-    let params = scenario.workload.params();
-    let has_group = params.get("topology") != Some(workload::ParamValue::Choice("global"));
-    let limit = match params.get("limit") {
-        Some(workload::ParamValue::Size(limit)) if has_group => Some(limit),
-        _ => None,
-    };
-    if limit.is_some_and(|limit| scenario.mem.is_none_or(|mem| limit < mem)) { "limit" } else { "global" }
-}
-
 impl WorldsPlan {
     /// How many worlds were asked for.
     pub fn count(&self) -> usize {
@@ -347,7 +332,7 @@ impl WorldsPlan {
 
 /// All that is never drawn: what, and why.
 pub fn never_drawn() -> Vec<(String, &'static str)> {
-    ranges::never()
+    known::ranges::never()
 }
 
 #[cfg(test)]

@@ -375,7 +375,13 @@ fn known_real(world: &World, known: &[WorldRow]) -> Option<Vec<Over>> {
         let kind = |row: &WorldRow| FactKind::ALL.into_iter().find(|kind| kind.name() == row.kind);
         let fact = |row: &&WorldRow| {
             let kind = kind(row).filter(|kind| *kind != FactKind::Run)?;
-            Some(Fact { kind, name: row.counter.clone(), value: Some(*row.real.get(run)?), text: None })
+            Some(Fact {
+                kind,
+                name: row.counter.clone(),
+                value: Some(*row.real.get(run)?),
+                text: None,
+                error: None,
+            })
         };
         let how = How::ALL.into_iter().find(|how| f64::from(*how as u8) == outcome.real[run])?;
         let seconds = seconds.real.get(run).copied().unwrap_or(0.0);

@@ -8,6 +8,7 @@ pub(crate) mod change;
 pub(crate) mod compared;
 pub(crate) mod effects;
 pub(crate) mod group;
+pub(crate) mod known;
 pub(crate) mod limits;
 pub mod measure;
 pub(crate) mod outcome;

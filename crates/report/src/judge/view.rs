@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use recording::Recording;
 use stats::describe::{harmonic_mean, mean};
 
+use crate::judge::known::Known;
 use crate::judge::measure::{Direction, direction, is_rate, unit};
 use crate::judge::outcome::Judged;
 
@@ -40,6 +41,37 @@ pub struct View {
     pub warnings: Vec<String>,
     /// Limits on a comparison, judged already.
     pub limits: Vec<Judged>,
+    /// By scenario, as a recording has it, what real kernels are known to differ from the model by.
+    pub known: Vec<(String, Known)>,
+}
+
+impl View {
+    /// What is known of runs like this one.
+    pub(crate) fn known_of(&self, recording: &Recording) -> Option<&Known> {
+        self.known.iter().find(|(scenario, _)| *scenario == recording.scenario_toml).map(|(_, known)| known)
+    }
+
+    /// A sentence for each kind of run, with the name of the first one where they differ.
+    pub(crate) fn known_lines<'a>(&self, recordings: impl IntoIterator<Item = &'a Recording>) -> Vec<String> {
+        let (mut lines, mut without): (Vec<(&str, String)>, Vec<&str>) = (Vec::new(), Vec::new());
+        for recording in recordings {
+            let Some(known) = self.known_of(recording) else { continue };
+            let line = known.told();
+            if known.worlds == 0 {
+                without.push(&known.of);
+            } else if !lines.iter().any(|(_, told)| *told == line) {
+                lines.push((&recording.label, line));
+            }
+        }
+        without.dedup();
+        let without = (!without.is_empty())
+            .then(|| format!("not held to real kernels: there are no worlds of {}", without.join(", ")));
+        let with = match &lines[..] {
+            [(_, only)] if without.is_none() => vec![only.clone()],
+            _ => lines.iter().map(|(label, line)| format!("{label}: {line}")).collect(),
+        };
+        with.into_iter().chain(without).collect()
+    }
 }
 
 /// Something that recordings have a number for.
@@ -199,5 +231,29 @@ mod tests {
         }
         let scale = Scale::of("s", [0.001_98]);
         assert!((0.001_98 * scale.factor - 1.98).abs() < 1e-12);
+    }
+
+    fn known() -> Known {
+        Known { of: "linux-6.12".to_owned(), is_own: true, worlds: 214, ..Known::default() }
+    }
+
+    #[test]
+    fn runs_that_differ_are_named() {
+        let run = |label: &str| Recording {
+            scenario_toml: label.to_owned(),
+            ..Recording::new(label, "hot-and-stream", "sim", "", 1)
+        };
+        let runs = [run("a"), run("b"), run("c")];
+        let view = |b: Known| View {
+            known: vec![("a".to_owned(), known()), ("b".to_owned(), b)],
+            ..View::default()
+        };
+        assert_eq!(view(known()).known_lines(&runs), [known().told()]);
+        let other = Known { worlds: 2, ..known() };
+        let lines = view(other).known_lines(&runs);
+        assert_eq!(lines.len(), 2);
+        assert!(
+            lines[0].starts_with("a: real kernels in 214") && lines[1].starts_with("b: real kernels in 2 ")
+        );
     }
 }

@@ -4,7 +4,7 @@
 use super::golden::{runs, view};
 use super::group;
 use crate::views::compare;
-use crate::{Format, View};
+use crate::{Format, Known, KnownOff, View};
 use recording::Recording;
 use serde_json::Value;
 
@@ -168,4 +168,30 @@ fn runs_without_counters_are_not_said_to_agree_in_them() {
         .render(Format::Text, 80);
     assert!(row(&text, "misses").ends_with("-65 %  better"), "{text}");
     assert!(!text.contains("what the runs say") && !text.contains("--all"), "{text}");
+}
+
+/// The smaller of two differences is smaller than what the model is known to be off by; the other one is not named.
+#[test]
+fn a_difference_within_the_known_error_is_said_to_be() {
+    let (base, new) = (runs("base", &[1710.0]), runs("new", &[1720.0]));
+    let groups = [group("base", &base), group("new", &new)];
+    let off = |p90| KnownOff { worlds: 9, median: 0.01, p90, within_10: 0.9 };
+    let measures = [("hot_pages_cached", 0.05), ("reread_ms", 0.0)];
+    let measures = measures.map(|(name, p90)| (name.to_owned(), off(p90))).into();
+    let known = Known { is_own: true, worlds: 9, counts: Some(off(0.05)), measures, ..Known::default() };
+    let known = vec![(base[0].scenario_toml.clone(), known)];
+    let document = compare(&groups, &View { known, ..view() }).unwrap();
+    let text = document.render(Format::Text, 120);
+    assert!(
+        text.contains("real kernels in 9 worlds like this: median 1.0 %, 9 in 10 within 5.0 %\n"),
+        "{text}"
+    );
+    let smaller =
+        "smaller than what the model is off by in such worlds: hot_pages_cached (9 in 10 within 5.0 %)\n";
+    assert!(text.contains(smaller), "{text}");
+    let json: Value = serde_json::from_str(&document.render(Format::Json, 80)).unwrap();
+    let row = &json["comparison"]["rows"][0];
+    assert_eq!((&row["metric"], &row["within_known_error"]), (&"hot_pages_cached".into(), &true.into()));
+    assert_eq!(row["known_p90_error"], 0.05);
+    assert_eq!(json["runs"][0]["known_error"]["worlds"], 9);
 }

@@ -261,7 +261,7 @@ fn runs_json(ablated: &Ablated<'_>) -> Vec<Value> {
     for (set, subset) in ablated.subsets.iter().enumerate() {
         for (run, seed) in subset.runs.iter().zip(&ablated.seeds) {
             let mut object = match run {
-                AblatedRun::Recorded(recording) => run_json(recording),
+                AblatedRun::Recorded(recording) => run_json(recording, &ablated.view),
                 AblatedRun::Failed(error) => json!({ "label": subset.label, "seed": seed, "error": error }),
                 AblatedRun::NotRun => continue,
             };

@@ -8,6 +8,7 @@ use recording::Recording;
 use serde_json::{Value, json};
 
 use crate::document::{Block, Document, Records, Section, Table, row};
+use crate::judge::known::percent as known_percent;
 use crate::judge::{
     Change, Compared, Group, LEVEL, ReportError, Row, Rows, Side, TestsTold, View, by_seed,
     common_workload_of_groups, method_name, recordings_of,
@@ -30,7 +31,8 @@ use crate::views::recordings::{number, rows_about, run, runs_as_rows};
 /// `{"baseline", "level", "rows": [{"metric", "unit", "direction", "headline", "label", "values", "change",
 /// "change_percent", "interval", "p", "tests", "verdict"}]}`. A row is one metric of one column, called `label`,
 /// against the baseline; `values` has `{"mean", "sd", "n"}` for both by label. `interval` and `p` hold over `tests`
-/// tests together at `level`; they are `null` where nothing was tested. `direction` tells what is better. With limits
+/// tests together at `level`; they are `null` where nothing was tested. `direction` tells what is better. Where it is
+/// known what real kernels differ by, a row has `known_p90_error` and `within_known_error`, too. With limits
 /// there is a key `limits`: `[{"limit", "label", "baseline", "value", "outcome", "fails", "why"}]`.
 ///
 /// CSV is that of recordings, then rows of `kind` `comparison`: for each metric of each column against the first one of
@@ -80,6 +82,7 @@ fn sections(workload: &str, groups: &[Group<'_>], view: &View) -> Vec<Section> {
     let made = |group: &Group<'_>| (group.label.clone(), group.command.clone());
     let commands = groups.iter().map(made).collect();
     sections.extend([
+        Section::untitled().lines_of(known(&first, groups, view)),
         notes(&recordings_of(groups)),
         Section::untitled().with(Block::Commands { heading: "Make it again", commands }),
     ]);
@@ -210,6 +213,44 @@ pub(crate) fn footer(rows: &Rows, groups: &[Group<'_>]) -> Vec<String> {
     lines
 }
 
+/// What real kernels are known to differ by, and which differences are smaller than that.
+fn known(rows: &Rows, groups: &[Group<'_>], view: &View) -> Vec<String> {
+    let mut lines = view.known_lines(recordings_of(groups));
+    let is_smaller = |row: &&Row| {
+        let differs =
+            |index: usize| row.changes[index - 1].0.difference().is_some_and(|change| change != 0.0);
+        let told = (1..groups.len()).filter(|&index| differs(index));
+        let mut smaller = told.map(|index| within_known(row, index, groups, view)).peekable();
+        smaller.peek().is_some() && smaller.all(|is| is == Some(true))
+    };
+    let told = |row: &Row| {
+        let errors = (1..groups.len()).filter_map(|index| known_error(row, index, groups, view));
+        let error = errors.reduce(f64::max).unwrap_or(0.0);
+        format!("{} (9 in 10 within {})", row.measure.name, known_percent(error.max(0.001)))
+    };
+    let smaller: Vec<String> = rows.rows.iter().filter(is_smaller).map(told).collect();
+    if !smaller.is_empty() {
+        lines.push(format!("smaller than what the model is off by in such worlds: {}", smaller.join(", ")));
+    }
+    lines
+}
+
+/// By what part nine in ten worlds are off at most in this measure: of the two sides, the one that is farther off.
+fn known_error(row: &Row, index: usize, groups: &[Group<'_>], view: &View) -> Option<f64> {
+    let of = |group: &Group<'_>| {
+        let known = view.known_of(group.recordings.first()?)?;
+        Some(known.measures.get(&row.measure.name)?.p90)
+    };
+    let sides = [&groups[0], &groups[index]].into_iter().filter_map(of);
+    sides.filter(|error| error.is_finite()).reduce(f64::max)
+}
+
+/// Whether the difference is smaller than that.
+fn within_known(row: &Row, index: usize, groups: &[Group<'_>], view: &View) -> Option<bool> {
+    let error = known_error(row, index, groups, view)?;
+    Some(percent(row, index)?.abs() < 100.0 * error)
+}
+
 /// How to read the table of the rest, if there is one.
 fn rest_footer(rest: &Rows, groups: &[Group<'_>]) -> Vec<String> {
     if rest.rows.is_empty() { Vec::new() } else { footer(rest, groups) }
@@ -244,10 +285,10 @@ fn partly_missing(row: &Row) -> String {
 
 /// The object of JSON.
 pub(crate) fn value(groups: &[Group<'_>], view: &View) -> Value {
-    let runs: Vec<Value> = recordings_of(groups).into_iter().map(run).collect();
+    let runs: Vec<Value> = recordings_of(groups).into_iter().map(|recording| run(recording, view)).collect();
     let groups = &by_seed(groups)[..];
     let Compared { first, rest } = Compared::of(groups, view);
-    let rows: Vec<Value> = [&first, &rest].into_iter().flat_map(|rows| judged(rows, groups)).collect();
+    let rows: Vec<Value> = [&first, &rest].into_iter().flat_map(|rows| judged(rows, groups, view)).collect();
     let mut object = json!({
         "schema": 1,
         "workload": groups[0].recordings[0].workload,
@@ -262,13 +303,13 @@ pub(crate) fn value(groups: &[Group<'_>], view: &View) -> Value {
 }
 
 /// One object for each metric of each group but the first.
-fn judged(rows: &Rows, groups: &[Group<'_>]) -> Vec<Value> {
+fn judged(rows: &Rows, groups: &[Group<'_>], view: &View) -> Vec<Value> {
     let columns = |row| (1..groups.len()).map(move |index| (row, index));
     let cells = rows.rows.iter().flat_map(columns);
-    cells.map(|(row, index)| judged_cell(row, index, rows, groups)).collect()
+    cells.map(|(row, index)| judged_cell(row, index, rows, groups, view)).collect()
 }
 
-fn judged_cell(row: &Row, index: usize, rows: &Rows, groups: &[Group<'_>]) -> Value {
+fn judged_cell(row: &Row, index: usize, rows: &Rows, groups: &[Group<'_>], view: &View) -> Value {
     let (change, verdict) = row.changes[index - 1];
     let value = |index: usize| {
         let side = &row.sides[index];
@@ -279,7 +320,7 @@ fn judged_cell(row: &Row, index: usize, rows: &Rows, groups: &[Group<'_>]) -> Va
     values.insert(base.clone(), value(0));
     values.insert(new.clone(), value(index));
     let tested = change.tested();
-    json!({
+    let mut object = json!({
         "metric": row.measure.name,
         "unit": row.measure.unit,
         "direction": row.measure.direction.word(),
@@ -293,7 +334,12 @@ fn judged_cell(row: &Row, index: usize, rows: &Rows, groups: &[Group<'_>]) -> Va
         "tests": tested.map(|_| rows.family.tests),
         "test": tested.map(|d| method_name(d.test)),
         "verdict": verdict,
-    })
+    });
+    if let Some(error) = known_error(row, index, groups, view) {
+        object["known_p90_error"] = json!(error);
+        object["within_known_error"] = json!(within_known(row, index, groups, view));
+    }
+    object
 }
 
 fn percent(row: &Row, index: usize) -> Option<f64> {

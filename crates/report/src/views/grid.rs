@@ -245,7 +245,7 @@ pub fn grid<'a>(
         .sections(below.sections)
         .json(move || {
             let mut object = value(groups, &json);
-            object["runs"] = grid.recordings.iter().map(|recording| run(recording)).collect();
+            object["runs"] = grid.recordings.iter().map(|recording| run(recording, &json)).collect();
             object["grid"] = value_of(grid);
             object
         })

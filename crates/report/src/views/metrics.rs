@@ -24,7 +24,7 @@ pub fn metrics<'a>(recordings: &[&'a Recording], view: &View) -> Result<Document
         .section(Section::untitled().with(metrics_table(recordings, &first)).lines_of(more))
         .section(Section::new("other metrics").with(rest))
         .section(notes(recordings));
-    Ok(with_data(document, recordings.to_vec()))
+    Ok(with_data(document, recordings.to_vec(), |_| view.clone()))
 }
 
 pub(crate) fn metrics_table(recordings: &[&Recording], measures: &[Measure]) -> Table {

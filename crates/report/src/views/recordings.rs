@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::document::number::seconds;
 use crate::document::{Document, Records};
+use crate::judge::View;
 use crate::views::blocked::{sections_csv, sections_json};
 use crate::views::latency::percentiles_json;
 use crate::views::oom::oom_json;
@@ -16,7 +17,9 @@ use crate::views::waits::{waits_csv, waits_json};
 /// JSON: `{"schema": 1, "workload", "runs": [{"label", "backend", "kernel", "seed", "metrics", "samples",
 /// "percentiles", "vmstat", "wall_seconds", "simulated_seconds", "events", "memcg", "pressure", "phases",
 /// "stalls", "waits", "sections", "oom_kills", "notes"}]}`. What is not known is `null`: the wall time of a simulated
-/// run, the simulated time and events of a real one, a metric that is not a number.
+/// run, the simulated time and events of a real one, a metric that is not a number. A simulated run has
+/// `known_error`, too: `{"of", "worlds", "counts", "times", "measures": {NAME: {"worlds", "median_error",
+/// "p90_error", "within_10_percent"}}, "outside"}`, errors as parts of what real kernels have, `null` where that is 0.
 ///
 /// CSV: one row for each number, for spreadsheets and data frames:
 /// `workload,label,backend,kernel,seed,kind,name,index,value`. `kind` is `metric`, `sample`, `vmstat`, `memcg:PATH`,
@@ -24,18 +27,24 @@ use crate::views::waits::{waits_csv, waits_json};
 /// by `index` `times` and `seconds`; a path leads into sections, or on to a wait and whom that was on) or `oom_kill`
 /// (who, and after how many seconds); `index` counts samples from 0 and is empty elsewhere; a value that is not a
 /// number is empty.
-pub(crate) fn with_data<'a>(document: Document<'a>, recordings: Vec<&'a Recording>) -> Document<'a> {
+pub(crate) fn with_data<'a>(
+    document: Document<'a>,
+    recordings: Vec<&'a Recording>,
+    view: impl Fn(&Recording) -> View,
+) -> Document<'a> {
     let rows = recordings.clone();
+    let views: Vec<View> = recordings.iter().map(|recording| view(recording)).collect();
     document
         .json(move || {
             let workload = recordings.first().map(|recording| &recording.workload);
-            let runs: Vec<Value> = recordings.iter().map(|recording| run(recording)).collect();
+            let runs = recordings.iter().zip(&views).map(|(recording, view)| run(recording, view));
+            let runs: Vec<Value> = runs.collect();
             json!({ "schema": 1, "workload": workload, "runs": runs })
         })
         .csv(move || runs_as_rows(&rows))
 }
 
-pub(crate) fn run(recording: &Recording) -> Value {
+pub(crate) fn run(recording: &Recording, view: &View) -> Value {
     let simulated = recording.is_simulated();
     let phases: Vec<Value> = recording
         .phases_to_the_end()
@@ -57,7 +66,7 @@ pub(crate) fn run(recording: &Recording) -> Value {
             })
         })
         .collect();
-    json!({
+    let mut object = json!({
         "label": recording.label,
         "backend": recording.backend,
         "kernel": recording.kernel,
@@ -77,7 +86,11 @@ pub(crate) fn run(recording: &Recording) -> Value {
         "sections": sections_json(recording),
         "oom_kills": oom_json(recording),
         "notes": recording.notes,
-    })
+    });
+    if let Some(known) = view.known_of(recording) {
+        object["known_error"] = known.value();
+    }
+    object
 }
 
 /// A number of a CSV file; empty where there is none.

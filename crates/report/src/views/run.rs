@@ -79,7 +79,7 @@ pub fn runs<'a>(runs: &[(&'a Recording, Option<String>)], view: impl Fn(&Recordi
     let about = recordings.first().map_or("", |recording| &recording.workload);
     let sections =
         runs.iter().flat_map(|(recording, command)| sections(recording, command, &view(recording)));
-    with_data(Document::new(about).sections(sections), recordings)
+    with_data(Document::new(about).sections(sections), recordings, &view)
 }
 
 fn sections(recording: &Recording, command: &Option<String>, view: &View) -> Vec<Section> {
@@ -108,6 +108,7 @@ fn sections(recording: &Recording, command: &Option<String>, view: &View) -> Vec
         in_full(&|| all_counters(recording)),
         in_full(&|| memcg(recording)),
         Section::untitled().lines_of(more(recording, &measures, view)),
+        Section::untitled().lines_of(view.known_lines([recording])),
         notes(&[recording]),
         Section::untitled().with(Block::Commands { heading: "Make it again", commands: made_by }),
     ]

@@ -200,7 +200,7 @@ fn value(sweep: &SweepRows<'_>, row: &SweepRow<'_>) -> Value {
     let axes: Map<String, Value> = pairs().map(|(axis, value)| (axis.clone(), json!(value))).collect();
     match &row.outcome {
         Ok(recording) => {
-            let mut object = run(recording);
+            let mut object = run(recording, &View::default());
             object["axes"] = Value::Object(axes);
             object[STALLED] = json!(stalled(recording));
             object[ERROR] = Value::Null;

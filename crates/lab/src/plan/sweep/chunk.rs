@@ -23,6 +23,7 @@ use super::SweepPlan;
 use crate::error::LabError;
 use crate::error::class::Class;
 use crate::keep::folders::is_replay;
+use crate::known::known_of;
 use crate::plan::replay::{CacheSpec, ReplayControl, ReplayPlan, ReplayScenario, file_name};
 use crate::resolve::planned::PlannedRun;
 use crate::resolve::program::with_traces;
@@ -246,9 +247,21 @@ pub fn record(run: &HandedRun, stop: &Arc<AtomicBool>) -> Result<Recording, LabE
     }
 }
 
+/// All facts of a run of the model, with what it is known to be off by.
+fn with_errors(recording: &Recording) -> Vec<Fact> {
+    let mut facts = facts(recording);
+    if let Some(known) = known_of(recording) {
+        let is_known = |fact: &&mut Fact| matches!(fact.kind, FactKind::Metric | FactKind::Vmstat);
+        for fact in facts.iter_mut().filter(is_known) {
+            fact.error = known.measures.get(&fact.name).map(|off| [off.median, off.p90]);
+        }
+    }
+    facts
+}
+
 fn over(placed: &PlacedRun, seed: u64, ended: Option<&Ended>, total: usize) -> Result<ChunkRun, LabError> {
     let facts = match ended {
-        Some(Ended::Recorded(recording) | Ended::NotKept(recording, _)) => facts(recording),
+        Some(Ended::Recorded(recording) | Ended::NotKept(recording, _)) => with_errors(recording),
         Some(Ended::Failed(LabError::Interrupted { .. }) | Ended::NotRun) | None => {
             return Err(LabError::Interrupted { finished: 0, total });
         }
@@ -279,11 +292,11 @@ const SIMULATED: &str = "simulated_seconds";
 const EVENTS: &str = "events";
 
 fn said(name: &str, value: Option<f64>, text: String) -> Fact {
-    Fact { kind: FactKind::Run, name: name.to_owned(), value, text: Some(text) }
+    Fact { kind: FactKind::Run, name: name.to_owned(), value, text: Some(text), error: None }
 }
 
 fn counted(kind: FactKind, name: &str, value: f64) -> Fact {
-    Fact { kind, name: name.to_owned(), value: Some(value), text: None }
+    Fact { kind, name: name.to_owned(), value: Some(value), text: None, error: None }
 }
 
 const fn seconds(ns: u64) -> f64 {
@@ -335,7 +348,7 @@ pub fn recording_of(run: &ChunkRun, workload: &str) -> Result<Recording, String>
     let [backend, kernel] = [BACKEND, KERNEL].map(|name| text(name).unwrap_or_default());
     let mut recording = Recording::new(&run.label, workload, &backend, &kernel, run.seed);
     recording.command = text(COMMAND).unwrap_or_default();
-    for Fact { kind, name, value, text } in &run.facts {
+    for Fact { kind, name, value, text, .. } in &run.facts {
         let (value, text) = (value.unwrap_or_default(), text.clone().unwrap_or_default());
         let ns = (value * 1e9).round() as u64;
         match (kind, name.as_str()) {

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::found::{Advice, SampleCheck, Sized, SizedPoint, Spread, VerifiedPoint};
 use super::settings::settings;
 use crate::document::Records;
+use crate::judge::known::Known;
 
 /// Everything, as one JSON object.
 pub(super) fn value(sized: &Sized) -> Value {
@@ -31,6 +32,7 @@ pub(super) fn value(sized: &Sized) -> Value {
         "sample_check": sized.checked.iter().map(checked).collect::<Vec<_>>(),
         "verified": verified,
         "notes": sized.notes,
+        "known_error": sized.known.as_ref().map(Known::value),
         "runs": sized.runs,
         "command": sized.command,
     })

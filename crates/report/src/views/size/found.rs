@@ -1,5 +1,7 @@
 //! What was found of a trace: limits that were run, the knee, what to set.
 
+use crate::judge::known::Known;
+
 /// A number of one run for each seed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
@@ -136,6 +138,8 @@ pub struct Sized {
     pub verified: Option<(String, Vec<VerifiedPoint>)>,
     /// What a reader must know, a sentence each.
     pub notes: Vec<String>,
+    /// What real kernels are known to differ by; none where nobody asked.
+    pub known: Option<Known>,
     /// The command that finds all this again.
     pub command: String,
     /// Runs that it took.

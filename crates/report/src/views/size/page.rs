@@ -98,6 +98,7 @@ mod tests {
             checked: Vec::new(),
             verified: None,
             notes: vec!["One seed.".to_owned()],
+            known: None,
             command: "pagetide size t.csv".to_owned(),
             runs: 3,
         }

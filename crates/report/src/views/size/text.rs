@@ -231,5 +231,13 @@ fn off(sized: &Sized) -> String {
 pub(super) fn rests_on(sized: &Sized) -> Vec<String> {
     let mut notes = vec![format!("Without a limit it keeps {} in memory.", mib(sized.held))];
     notes.extend(sized.notes.iter().cloned());
+    notes.extend(sized.known.as_ref().map(|known| sentence(&known.told())));
     notes
+}
+
+/// A line as a sentence.
+fn sentence(line: &str) -> String {
+    let mut rest = line.chars();
+    let first = rest.next().map(|c| c.to_ascii_uppercase());
+    first.into_iter().chain(rest).collect::<String>() + "."
 }

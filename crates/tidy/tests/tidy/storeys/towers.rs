@@ -138,7 +138,7 @@ const KERNEL: &[&str] = &[
     "section",
 ];
 
-const LAB: &[&str] = &["worlds", "plan", "show", "keep", "run", "resolve", "name", "error"];
+const LAB: &[&str] = &["worlds", "plan", "show", "keep", "run", "resolve", "known", "name", "error"];
 
 const SIM: &[&str] = &[
     // A workload on a machine: to its end, looked at, or checked.

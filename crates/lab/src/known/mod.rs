@@ -2,9 +2,18 @@
 //!
 //! `data/known-error.csv` has a row for each counter by kernel, workload and scope; its kernel is the model's. The
 //! workload `all` is every one of them. A row of the kind `pool` is what many counters come to: `counts` are those of
-//! `/proc/vmstat`, but for levels, and metrics that are no time; `times` are metrics that are one. A counter of a
-//! cgroup stands without the group's path, so that a world may have several of one row. Left out: who makes the table
-//! (the generators of this repository's documents, from folders of worlds); which row is for a run (`likeness.rs`).
+//! `/proc/vmstat` that tell of reclaim and swap, and metrics that are no time; `times` are metrics that are one. A
+//! counter of a cgroup stands without the group's path, so that a world may have several of one row.
+//!
+//! Left out: who makes the table (the generators of this repository's documents, from folders of worlds). Neighbours:
+//! `likeness.rs` finds the rows for a run, by `ranges.rs`, what each parameter of a world is drawn from, and `cost.rs`,
+//! which bounds how much a world does.
+
+pub(crate) mod cost;
+pub(crate) mod likeness;
+pub(crate) mod ranges;
+
+pub use likeness::known_of;
 
 /// The table.
 const TABLE: &str = include_str!("../../data/known-error.csv");
@@ -16,7 +25,7 @@ const HEADER: &str =
 pub const ALL: &str = "all";
 /// The kind of what many counters come to.
 pub const POOL: &str = "pool";
-/// The pool of what is counted.
+/// The pool of results and of counters of reclaim.
 pub const COUNTS: &str = "counts";
 /// The pool of times and rates.
 pub const TIMES: &str = "times";

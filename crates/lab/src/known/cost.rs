@@ -9,14 +9,14 @@ use units::Bytes;
 use workload::Params;
 
 /// What a world may cost.
-pub(super) const COST_MAX: u64 = 1536 << 20;
+pub(crate) const COST_MAX: u64 = 1536 << 20;
 /// A second of a workload that runs for some time.
 const SECOND: u64 = 128 << 20;
 const CALL: u64 = 2 << 10;
 const FILE: u64 = 32 << 10;
 
 /// What a workload with these parameters costs on a machine of so much memory.
-pub(super) fn cost(workload: &str, params: &Params, mem: Bytes) -> u64 {
+pub(crate) fn cost(workload: &str, params: &Params, mem: Bytes) -> u64 {
     let size = |name: &str| params.size(name).map(Bytes::get);
     let count = |name: &str| params.count(name);
     let times = |a: u64, b: u64| a.saturating_mul(b);

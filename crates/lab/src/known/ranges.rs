@@ -8,7 +8,7 @@ use units::Bytes;
 
 /// What the values of something are drawn from. Numbers are log-uniform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Range {
+pub(crate) enum Range {
     /// Bytes from the first to the second, both in thousandths of the memory; 0 now and then if it is allowed.
     OfMemory(u64, u64),
     /// Bytes from the first to the second.
@@ -31,12 +31,12 @@ const SIZE: Range = OfMemory(15, 4000);
 const LIMIT: Range = OfMemory(60, 1000);
 
 /// Memory of a machine: with less than 96 MiB guests of 6.12 do not come to their program.
-pub(super) const MEMORY: (u64, u64) = (128 * MIB, 1024 * MIB);
+pub(crate) const MEMORY: (u64, u64) = (128 * MIB, 1024 * MIB);
 /// An area of swap, in thousandths of the memory.
-pub(super) const SWAP: (u64, u64) = (60, 2000);
+pub(crate) const SWAP: (u64, u64) = (60, 2000);
 
 /// By workload and parameter.
-pub(super) const PARAMS: &[(&str, &[(&str, Range)])] = &[
+pub(crate) const PARAMS: &[(&str, &[(&str, Range)])] = &[
     (
         "anon-and-file",
         &[
@@ -153,7 +153,7 @@ pub(super) const PARAMS: &[(&str, &[(&str, Range)])] = &[
 ];
 
 /// By sysctl: the part of the memory in kB that `vm.min_free_kbytes` takes at most is a 16th.
-pub(super) const SYSCTLS: &[(&str, Range)] = &[
+pub(crate) const SYSCTLS: &[(&str, Range)] = &[
     ("vm.min_free_kbytes", Count(256, 65_536)),
     ("vm.watermark_scale_factor", Count(1, 3000)),
     ("vm.watermark_boost_factor", Count(0, 150_000)),
@@ -177,7 +177,7 @@ pub(super) const SYSCTLS: &[(&str, Range)] = &[
 ];
 
 /// What else there is, and why no world has it.
-pub(super) const NEVER: &[(&str, &str)] = &[
+pub(crate) const NEVER: &[(&str, &str)] = &[
     ("several CPUs or nodes", "guests of User-Mode Linux have one of each"),
     ("memory.high, memory.min", "no workload sets them"),
     ("priorities of swap", "areas have those that `swapon` gives"),
@@ -188,13 +188,13 @@ pub(super) const NEVER: &[(&str, &str)] = &[
 ];
 
 /// What this parameter is drawn from, where the kind of its values does not tell.
-pub(super) fn of_param(workload: &str, param: &str) -> Option<Range> {
+pub(crate) fn of_param(workload: &str, param: &str) -> Option<Range> {
     let (_, params) = PARAMS.iter().find(|(name, _)| *name == workload)?;
     params.iter().find(|(name, _)| *name == param).map(|(_, range)| *range)
 }
 
 /// All that is never drawn: what, and why.
-pub(super) fn never() -> Vec<(String, &'static str)> {
+pub(crate) fn never() -> Vec<(String, &'static str)> {
     let params = PARAMS.iter().flat_map(|(workload, params)| {
         params.iter().filter_map(move |(name, range)| match range {
             Never(why) => Some((format!("{name} of {workload}"), *why)),
