@@ -1,6 +1,7 @@
 //! `cargo xtask test full`: everything that `cargo xtask test` does, and what takes hours.
 //!
-//! The site of documents, many more random worlds in a release build, and wrong code put before the tests of `mm`.
+//! The site of documents, many more random worlds in a release build, rows that the model was fitted to, and wrong code
+//! put before the tests of `mm`.
 //! When all of it has passed, a file below cargo's target folder says of which commit; `cargo xtask test` ends with it.
 //! Left out: who else ran it, and where.
 
@@ -17,7 +18,7 @@ use crate::step::{Report, cargo};
 const WORLDS: &str = "5000";
 
 /// The steps behind those of an ordinary test.
-pub(crate) const STEPS: usize = 3;
+pub(crate) const STEPS: usize = 4;
 
 /// Adds them to `report`, and notes it if all have passed.
 pub(crate) fn test(report: &mut Report) {
@@ -26,6 +27,10 @@ pub(crate) fn test(report: &mut Report) {
         let arguments =
             ["test", "--package=pagetide-sim", "--release", "--locked", "--test=sim", "every_world"];
         cargo(&arguments, &[("PAGETIDE_WORLDS", WORLDS)])
+    });
+    report.step("tuned rows", || {
+        let run = ["run", "--package=pagetide-evidence", "--release", "--locked", "--", "hits", "--check"];
+        cargo(&run, &[])
     });
     report.step("mutants", || mutants::run(&[]));
     if report.all_passed() {
