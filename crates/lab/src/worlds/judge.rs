@@ -15,6 +15,8 @@ use units::PAGE_SIZE;
 
 /// Pages, or events, below which a counter is small.
 pub(super) const SMALL_PAGES: f64 = 256.0;
+/// A tick of such a guest (HZ=100): a real run's shorter times are what telling of a phase takes.
+pub(super) const SMALL_SECONDS: f64 = 0.01;
 
 /// How near the model is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -125,7 +127,11 @@ fn values(runs: &[Vec<Fact>]) -> Values {
 /// Below which a counter is small; none is, of what is not counted.
 fn small(kind: FactKind, name: &str) -> Option<f64> {
     match kind {
-        FactKind::Metric => matches!(unit(name), "" | "pages").then_some(SMALL_PAGES),
+        FactKind::Metric => match unit(name) {
+            "" | "pages" => Some(SMALL_PAGES),
+            "s" => Some(SMALL_SECONDS),
+            _ => None,
+        },
         FactKind::Vmstat => Some(SMALL_PAGES),
         FactKind::Memcg => {
             let counter = name.rsplit_once(':').map_or(name, |(_, counter)| counter);
@@ -199,7 +205,11 @@ mod tests {
         assert_eq!(judge(&[0.2], &[], None).0, Class::OneSide);
         assert_eq!(small(FactKind::Memcg, "/P/A:anon"), Some(256.0 * 4096.0));
         assert_eq!(small(FactKind::Memcg, "/P/A:pgscan"), Some(256.0));
-        assert_eq!(small(FactKind::Metric, "reread_seconds"), None);
+        assert_eq!(small(FactKind::Metric, "reread_seconds"), Some(0.01));
+        assert_eq!(
+            judge(&[0.0009, 0.0011], &[0.0001], small(FactKind::Metric, "reread_seconds")).0,
+            Class::Small
+        );
     }
 
     #[test]
