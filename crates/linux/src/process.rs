@@ -23,7 +23,7 @@ use std::process::Command;
 use std::task::{Context, Poll, Waker};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
+use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus, getrlimit, setrlimit};
 use rustix::thread::CpuSet;
 use workload::Portable;
 
@@ -34,6 +34,20 @@ pub(crate) fn be_called(task: &str) {
     if let Ok(name) = std::ffi::CString::new(name) {
         // Only what others read of it would be wrong.
         let _ = rustix::thread::set_name(&name);
+    }
+}
+
+/// Files that a process may have open where nobody forbids it (`fs.nr_open`).
+const OPEN_FILES: u64 = 1 << 20;
+
+/// Lets this process and its children have as many files open as they may: some workloads have thousands.
+pub(crate) fn allow_many_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let all = Rlimit { current: Some(OPEN_FILES), maximum: Some(OPEN_FILES) };
+    // Only root may go beyond the hard limit.
+    if limit.current.is_some_and(|current| current < OPEN_FILES) && setrlimit(Resource::Nofile, all).is_err()
+    {
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
     }
 }
 

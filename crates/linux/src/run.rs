@@ -66,6 +66,7 @@ pub fn run(spec: &LinuxRun, stop: &AtomicBool, tell: &dyn Fn(Told<'_>)) -> Resul
                 .to_owned(),
         );
     }
+    process::allow_many_files();
     let log = KernelLog::from_now();
     let started = monotonic();
     monitor.sample(0);

@@ -115,7 +115,10 @@ fn values(runs: &[Vec<Fact>]) -> Values {
             FactKind::Memcg => 2,
             FactKind::Run => continue,
         };
-        let is_setting = fact.kind == FactKind::Memcg && fact.name.contains(":memory.");
+        let is_setting = match fact.kind {
+            FactKind::Memcg => fact.name.contains(":memory."),
+            _ => matches!(&*fact.name, "nr_dirty_threshold" | "nr_dirty_background_threshold"),
+        };
         if let (Some(value), false) = (fact.value, is_setting) {
             let entry = values.entry((rank, fact.name.clone())).or_insert((fact.kind, Vec::new()));
             entry.1.push(value);

@@ -237,8 +237,10 @@ impl System for SimSystem {
     }
 
     async fn cpu_time(&self) -> Result<CpuTime, SystemError> {
-        self.kernel.machine().cond_resched().await;
-        Ok(self.worked.sum(self.kernel.machine()))
+        let machine = self.kernel.machine();
+        machine.charge(CostOp::Syscall, 1);
+        machine.cond_resched().await;
+        Ok(self.worked.sum(machine))
     }
 
     async fn set_oom_score_adj(&self, adj: i16) -> Result<(), SystemError> {

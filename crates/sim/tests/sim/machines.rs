@@ -161,3 +161,27 @@ fn statistics_of_6_12_are_fresh_in_the_first_two_seconds_after_boot() {
     let [fresh, stale] = [true, false].map(deactivated);
     assert!(fresh == 0 && stale > 1000, "{fresh} and {stale}");
 }
+
+/// A task that is busy until some time asks for its CPU time again and again; where its own work costs nothing, as in
+/// User-Mode Linux, the calls let time pass. They were free, and the task looped for ever.
+#[test]
+fn burners_end_where_user_time_is_free() {
+    let params = [
+        ("burners", "2"),
+        ("seconds", "2"),
+        ("interval", "1"),
+        ("warmup", "1"),
+        ("threads", "1"),
+        ("working_set", "16M"),
+    ];
+    let small = [
+        ("file_size", "64k"),
+        ("read_size", "64k"),
+        ("write_size", "64k"),
+        ("files", "10"),
+        ("tree_files", "10"),
+        ("walkers", "0"),
+    ];
+    let result = play(workload("simoop", &[&params[..], &small].concat()), "guest-uml", "linux-6.12", 256);
+    assert!(result.simulated.as_secs_f64() >= 1.0);
+}
