@@ -37,6 +37,7 @@ mod language {
 
 /// What several programs have in common.
 mod parts {
+    pub(crate) mod buffer;
     pub mod chance;
     pub mod counters;
     pub mod creators;

@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use mm::MemcgId;
 use mm::base::event::Trace;
 use mm::base::ids::AnonId;
 use mm::base::vmstat::{MemcgStat, VmEvent};
@@ -160,7 +161,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 Some(accessed) => {
                     if accessed.is_fault {
                         self.machine().charge(CostOp::AccessFault, 1);
-                        self.count_faults(process, 1);
+                        self.count_faults(process.memcg(), 1);
                     }
                     page = if accessed.is_huge { (page | (HUGE_PAGES - 1)) + 1 } else { page + 1 };
                 }
@@ -237,15 +238,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
             None => self.fault_in(process, mapping.index, page).await?,
         }
-        self.count_faults(process, 1);
+        self.count_faults(process.memcg(), 1);
         self.machine().return_to_user().await; // irqentry_exit
         Ok(())
     }
 
-    pub(crate) fn count_faults(&self, process: &Process, faults: u64) {
+    pub(crate) fn count_faults(&self, memcg: MemcgId, faults: u64) {
         self.mem(|mem| {
             mem.core.alloc.events.add(VmEvent::PgFault, faults);
-            mem.core.cgroups.add_stat(process.memcg(), NodeId(0), MemcgStat::PgFault, faults);
+            mem.core.cgroups.add_stat(memcg, NodeId(0), MemcgStat::PgFault, faults);
         });
     }
 

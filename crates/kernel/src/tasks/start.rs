@@ -22,6 +22,9 @@ const PROCESS_ANON_PAGES: u32 = 45;
 /// Page tables, kernel stack and other kernel memory of a process.
 const PROCESS_KERNEL_PAGES: u32 = 19;
 
+/// Faults of a process once it has moved itself into its cgroup: measured, 32 to 33 in guests of 5.10 and 6.12.
+const FAULTS_IN_GROUP: u32 = 32;
+
 /// That of a kernel stack in one block.
 const STACK_ORDER: Order = Order(STACK_PAGES.trailing_zeros() as u8);
 
@@ -65,6 +68,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.process_exit(&process);
             return Err(errno);
         }
+        // Those of the fork itself are of the group that its parent is in.
+        let faults = self.machine().build().process_faults.saturating_sub(FAULTS_IN_GROUP);
+        self.take_faults(MemcgId::ROOT, faults);
         Ok(process)
     }
 
@@ -84,11 +90,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         Ok(())
     }
 
-    /// A process begins to run, in its cgroup: counts the faults by which it gets its pages, where they are known.
+    /// A process begins to run, in its cgroup: the last of the faults by which it gets its pages, where they are known.
     pub fn process_runs(&self, process: &Process) {
-        let faults = self.machine().build().process_faults.into();
-        self.machine().charge(CostOp::AccessFault, faults);
-        self.count_faults(process, faults);
+        let faults = self.machine().build().process_faults.min(FAULTS_IN_GROUP);
+        self.take_faults(process.memcg(), faults);
+    }
+
+    fn take_faults(&self, memcg: MemcgId, faults: u32) {
+        self.machine().charge(CostOp::AccessFault, faults.into());
+        self.count_faults(memcg, faults.into());
     }
 
     /// Moves a process to `memcg`: what it allocates from here on is charged there, what it has is not

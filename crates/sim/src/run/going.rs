@@ -63,6 +63,7 @@ impl Going {
                 let process = kernel.process_start("workload", MemcgId::ROOT).await;
                 let result = match process {
                     Ok(process) => {
+                        kernel.process_runs(&process);
                         sampler.borrow_mut().begin(kernel.machine().now(), &kernel);
                         let system =
                             SimSystem::new(kernel.clone(), process, Rc::clone(&sampler), seed, disks);

@@ -152,6 +152,8 @@ fn failed(call: &'static str, subject: &str) -> impl FnOnce(Errno) -> SystemErro
     move |errno| SystemError::new(call, subject, convert(errno))
 }
 
+/// One call of the same program on a real kernel moves at most this much.
+const CALL_MAX: Bytes = Bytes(1 << 20);
 /// By how much laying out files takes longer on some days than on the best: guests took 4.9 to 6.7 us a page.
 const LAY_OUT_SPREAD_PERCENT: u64 = 40;
 
@@ -363,6 +365,7 @@ impl System for SimSystem {
     }
 
     async fn use_buffer(&self, len: Bytes) -> Result<(), SystemError> {
+        let len = len.min(CALL_MAX);
         let mapping = self.kernel.map_anonymous(&self.process, len).map_err(failed("mmap", self.name()))?;
         self.name_memory(&self.process);
         self.buffer.set(Some((mapping, len.to_pages_ceil().get())));

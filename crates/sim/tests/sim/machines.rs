@@ -132,13 +132,22 @@ fn workload(name: &str, params: &[(&str, &str)]) -> Program {
 fn processes_of_user_mode_linux_take_faults_and_blocks() {
     let program =
         || workload("sequential-readers", &[("readers", "40"), ("file", "11M"), ("prepare", "laid-out")]);
+    let mut compacted = [0, 0];
     for (kernel, faults) in [("linux-6.1", 145), ("linux-6.12", 78)] {
-        let [guest, machine] = ["guest-uml", "vm-2cpu"].map(|name| play(program(), name, kernel, 183).vmstat);
-        assert!(guest["pgfault"] >= 40 * faults && guest["pgfault"] < 50 * faults, "{}", guest["pgfault"]);
-        assert!(machine["pgfault"] < 40, "{}", machine["pgfault"]);
-        let compacts = guest["compact_daemon_migrate_scanned"] > machine["compact_daemon_migrate_scanned"];
-        assert!(compacts || kernel == "linux-6.12", "{kernel}: there it is a matter of luck");
+        for mib in [175, 183, 190] {
+            let [guest, machine] =
+                ["guest-uml", "vm-2cpu"].map(|name| play(program(), name, kernel, mib).vmstat);
+            assert!(
+                guest["pgfault"] >= 40 * faults && guest["pgfault"] < 50 * faults,
+                "{}",
+                guest["pgfault"]
+            );
+            assert!(machine["pgfault"] < 40, "{}", machine["pgfault"]);
+            compacted[0] += guest["compact_daemon_migrate_scanned"];
+            compacted[1] += machine["compact_daemon_migrate_scanned"];
+        }
     }
+    assert!(compacted[0] > compacted[1], "{compacted:?}");
 }
 
 /// The statistics of 6.12 are fresh until the worker that flushes them has run, two seconds after boot. On a machine

@@ -22,6 +22,7 @@ use units::{Bytes, Nanos};
 
 use crate::language::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS, metric};
 use crate::language::params::{ParamError, ParamSpec, Params};
+use crate::parts::buffer;
 use crate::parts::chance::{self, Started};
 use crate::parts::footprint::{Footprint, MachineSize};
 use crate::parts::memory_stat::MemoryStat;
@@ -350,6 +351,7 @@ impl Reader {
     }
 
     async fn read_all<S: System>(self, sys: &S, passes: u64) -> Result<Vec<Pass>, WorkloadError> {
+        buffer::use_large(sys, self.read_size.min(self.size)).await?;
         let file = sys.open(self.path, OpenMode::Read).await?;
         let mut done = Vec::new();
         for _ in 0..passes {

@@ -22,6 +22,7 @@ use units::{Bytes, Nanos, PAGE_SIZE};
 
 use crate::language::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS, metric};
 use crate::language::params::{ParamError, ParamSpec, Params};
+use crate::parts::buffer;
 use crate::parts::chance::{self, Started};
 use crate::parts::counters::Counters;
 use crate::parts::footprint::{Footprint, MachineSize};
@@ -346,6 +347,7 @@ impl OneFile {
     }
 
     async fn read<S: System>(self, sys: &S) -> Result<Pass, WorkloadError> {
+        buffer::use_large(sys, self.record.min(self.size)).await?;
         let begin = sys.now();
         let file = sys.open(&self.path(), OpenMode::Read).await?;
         let (mut now, mut longest_call) = (sys.now(), Nanos::ZERO);
