@@ -338,7 +338,7 @@ pub struct SwapWork {
     pub fetched: u32,
     /// Pages taken out of page tables.
     pub unmapped: u32,
-    /// Mappings of a host that had to follow page tables ([`PageTables::UserMode`]).
+    /// Mappings of a host that had to follow page tables ([`crate::base::layout::PageTables::UserMode`]).
     pub remapped: u32,
     /// Pages that came into the swap cache or left it.
     pub cached: u32,
