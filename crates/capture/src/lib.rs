@@ -13,6 +13,7 @@
 //! ([`ticker`]), one writes ([`writing`]); what they know is in one [`follower`], under a lock.
 
 mod calls;
+mod clocks;
 mod descriptors;
 mod error;
 mod files;
@@ -24,6 +25,8 @@ mod maps;
 mod memory;
 mod notices;
 mod numbers;
+mod pace;
+mod prices;
 mod program;
 mod ranges;
 mod run;

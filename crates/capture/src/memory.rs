@@ -37,6 +37,8 @@ pub(crate) struct TouchedPart {
     pub(crate) part: Part,
     /// It was written to.
     pub(crate) written: bool,
+    /// It was not there at the last look.
+    pub(crate) new: bool,
 }
 
 /// How much of a range was used since the last look, of `smaps`.
@@ -123,7 +125,7 @@ impl Memory {
                     let both = vma.end.min(new.end) - vma.start.max(new.start);
                     vma.bytes = vma.bytes.saturating_sub(both);
                 }
-                touched.extend(self.touched(new.start, new.end, written));
+                touched.extend(self.touched(new.start, new.end, (written, true)));
             }
         }
         for vma in again {
@@ -159,13 +161,18 @@ impl Memory {
                 break;
             }
             left = left.saturating_sub(end - old.start);
-            touched.extend(self.touched(old.start, end, false));
+            touched.extend(self.touched(old.start, end, (false, false)));
         }
         touched
     }
 
-    fn touched(&self, start: u64, end: u64, written: bool) -> impl Iterator<Item = TouchedPart> {
-        self.parts(start, end - start).into_iter().map(move |part| TouchedPart { part, written })
+    fn touched(
+        &self,
+        start: u64,
+        end: u64,
+        (written, new): (bool, bool),
+    ) -> impl Iterator<Item = TouchedPart> {
+        self.parts(start, end - start).into_iter().map(move |part| TouchedPart { part, written, new })
     }
 }
 

@@ -91,17 +91,25 @@ pub fn command(
     let listens = sys::listens();
     let filter = crate::filter::filter(listens);
     let refused = |what| move |source| CaptureError::Refused { what, source };
+    let prices = crate::prices::measure(false);
     let child = fork_stopped(line.path, &line.arguments, &line.environment, &filter, listens)
         .map_err(refused("fork"))?;
     let _limit = MoreDescriptors::allow();
     let begun = begin(&child, listens);
     let notices = begun.inspect_err(|_| {
         sys::kill(child.pid);
-        while sys::wait().is_ok() {}
+        sys::reap(child.pid);
     })?;
-    let follower = Mutex::new(Follower::new(false));
+    let follower = Mutex::new(Follower::new(false, prices));
     locked(&follower).first(child.pid);
-    let run = Run { follower: &follower, options, signal, root: child.pid, notices: notices.as_ref() };
+    let run = Run {
+        follower: &follower,
+        options,
+        signal,
+        root: child.pid,
+        notices: notices.as_ref(),
+        is_probe: false,
+    };
     let (ended, executed, written) = run.follow(false, || child.run(), sink);
     if !executed && let Some(source) = child.failure() {
         return Err(CaptureError::Command { command: program.into(), source });
@@ -110,7 +118,7 @@ pub fn command(
 }
 
 /// Has the child ask us from now on; the notices that it asks by.
-fn begin(child: &Child, listens: bool) -> Result<Option<Notices>, CaptureError> {
+pub(crate) fn begin(child: &Child, listens: bool) -> Result<Option<Notices>, CaptureError> {
     let refused = |what| move |source| CaptureError::Refused { what, source };
     sys::attach(child.pid, Attached::DiesWithUs).map_err(refused("ptrace"))?;
     Ok(child.filter(listens).map_err(refused("seccomp"))?.map(Notices::new))
@@ -132,15 +140,16 @@ pub fn process(
         return Err(CaptureError::Architecture);
     }
     let root = i32::try_from(pid).ok().and_then(maps::process_of).ok_or(CaptureError::NoProcess { pid })?;
+    let prices = crate::prices::measure(true);
     let tasks = attach_all(pid, root)?;
     let _limit = MoreDescriptors::allow();
-    let follower = Mutex::new(Follower::new(true));
+    let follower = Mutex::new(Follower::new(true, prices));
     {
         let mut follower = locked(&follower);
         follower.found(root);
         tasks.iter().filter(|tid| **tid != root).for_each(|tid| follower.found_thread(root, *tid));
     }
-    let run = Run { follower: &follower, options, signal, root, notices: None };
+    let run = Run { follower: &follower, options, signal, root, notices: None, is_probe: false };
     let stop_all = || tasks.iter().for_each(|tid| sys::interrupt(*tid));
     let (ended, _, written) = run.follow(true, stop_all, sink);
     Ok(left(follower, shown_line(root), options, ended, written))
@@ -205,16 +214,18 @@ fn why_not(pid: i32) -> String {
 }
 
 /// What all threads of a capture share.
-struct Run<'a> {
-    follower: &'a Mutex<Follower>,
-    options: &'a Options,
-    signal: &'a AtomicUsize,
-    root: i32,
-    notices: Option<&'a Notices>,
+pub(crate) struct Run<'a> {
+    pub(crate) follower: &'a Mutex<Follower>,
+    pub(crate) options: &'a Options,
+    pub(crate) signal: &'a AtomicUsize,
+    pub(crate) root: i32,
+    pub(crate) notices: Option<&'a Notices>,
+    /// It is a probe: nobody else is followed, and this thread may have other children.
+    pub(crate) is_probe: bool,
 }
 
 impl Run<'_> {
-    fn follow(
+    pub(crate) fn follow(
         self,
         was_there: bool,
         start: impl FnOnce(),
@@ -251,6 +262,7 @@ impl Run<'_> {
             let mut stops = Stops::new(self.follower, &outlet, self.root, &leave, &root_ended);
             stops.every_call = was_there;
             stops.notices = self.notices.is_some();
+            stops.with_root = self.is_probe;
             stops.tasks_max = self.options.tasks_max;
             stops.looks = self.options.sample.is_some();
             let ended = stops.follow();

@@ -8,8 +8,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::Ended;
+use crate::clocks::OwnQueue;
 use crate::follower::{Born, Follower, Next, look_at};
 use crate::locked;
+use crate::pace::Watch;
 use crate::sys::{self, CallInfo, Resume};
 use crate::writing::Outlet;
 
@@ -32,6 +34,8 @@ pub(crate) struct Stops<'a> {
     pub(crate) tasks_max: usize,
     /// To look at memory when a process ends.
     pub(crate) looks: bool,
+    /// To end with the first process, whatever other children this thread has.
+    pub(crate) with_root: bool,
     /// Somebody asked us to stop following.
     pub(crate) leave: &'a AtomicBool,
     /// The command's first process has ended, and others are left.
@@ -59,6 +63,7 @@ impl<'a> Stops<'a> {
             notices: false,
             tasks_max: usize::MAX,
             looks: true,
+            with_root: false,
             leave,
             root_ended,
             early: BTreeSet::new(),
@@ -69,11 +74,22 @@ impl<'a> Stops<'a> {
 
     /// Follows until no task is left, or it is to leave; returns how the first process ended.
     pub(crate) fn follow(&mut self) -> Ended {
+        let (mut watch, mut queue) = (Watch::new(), OwnQueue::of_this_thread());
         loop {
+            watch.asks();
             match sys::wait() {
-                Ok(Some((tid, status))) => self.stopped(tid, status),
+                Ok(Some((tid, status))) => {
+                    locked(self.follower).seen(tid, watch.got(), true, &mut queue);
+                    self.stopped(tid, status);
+                    locked(self.follower).freed(tid);
+                }
                 Ok(None) => {}
                 Err(_) => return self.ended.unwrap_or(Ended::Left),
+            }
+            if self.with_root
+                && let Some(ended) = self.ended
+            {
+                return ended;
             }
             if self.leave.load(Ordering::Acquire) {
                 self.take_leave();

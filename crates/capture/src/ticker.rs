@@ -65,7 +65,11 @@ impl Ticker<'_> {
         let tick = self.sample.unwrap_or(TICK).min(TICK);
         while !self.bell.wait(tick) {
             self.pass_signals();
-            locked(self.follower).settle_all();
+            {
+                let mut follower = locked(self.follower);
+                follower.settle_all();
+                follower.tick();
+            }
             if self.sample.is_some_and(|sample| looked_at.elapsed() >= sample) {
                 self.look(&mut ran);
                 looked_at = Instant::now();

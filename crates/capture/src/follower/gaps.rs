@@ -64,8 +64,8 @@ impl Gaps {
         }
         if self.noted > 0 {
             told.push(format!(
-                "{} calls were seen when they began: their length is that of their file then, and the time that \
-                 they took counts as their task's thinking",
+                "{} calls were seen when they began: their length is that of their file then, and how long they \
+                 took is not known",
                 self.noted
             ));
         }

@@ -24,7 +24,7 @@ impl Follower {
             Ok(result) => self.came_to(tid, &begun, result),
             Err(_) => Vec::new(),
         };
-        let Begun { place, at_ns, think_ns, .. } = begun;
+        let Begun { place, at_ns, think_ns, what, .. } = begun;
         let blank = Operation {
             at_ns,
             think_ns: 0,
@@ -48,10 +48,13 @@ impl Follower {
         for operation in &operations {
             self.counts[operation.kind as usize] += 1;
         }
-        if !operations.is_empty()
-            && let Some(task) = self.tasks.get_mut(&tid)
-        {
-            task.idle_since_ns = ended_ns;
+        if let Some(task) = self.tasks.get_mut(&tid) {
+            match operations.is_empty() {
+                true => task.line.give_back(think_ns),
+                // Making a mapping is no work that a replay does.
+                false if matches!(what, UnderWay::Map { .. } | UnderWay::Remap { .. }) => {}
+                false => task.line.forget(),
+            }
         }
         self.ledger.end(place, operations);
     }
@@ -62,8 +65,16 @@ impl Follower {
         self.gaps.unsettled += u64::from(opening.is_some());
         let begun = opening.or_else(|| self.tasks.get_mut(&tid)?.begun.take());
         if let Some(begun) = begun {
-            self.ledger.end(begun.place, Vec::new());
+            self.came_to_nothing(tid, &begun);
         }
+    }
+
+    /// What was to be done was not, as far as is known: the task thought all the same.
+    pub(super) fn came_to_nothing(&mut self, tid: i32, begun: &Begun) {
+        if let Some(task) = self.tasks.get_mut(&tid) {
+            task.line.give_back(begun.think_ns);
+        }
+        self.ledger.end(begun.place, Vec::new());
     }
 
     fn came_to(&mut self, tid: i32, begun: &Begun, result: u64) -> Vec<Did> {
@@ -72,7 +83,9 @@ impl Follower {
                 let kind = if write { OperationKind::Write } else { OperationKind::Read };
                 vec![Did::on(kind, file, offset, result)]
             }
-            UnderWay::Open { flags } => self.opened_at(tid, begun.at_ns, flags, result).into_iter().collect(),
+            UnderWay::Open { flags } => {
+                self.opened_at(tid, begun.wall_ns, flags, result).into_iter().collect()
+            }
             // Found among what is new, and not by the call's end.
             UnderWay::Opening { .. } => Vec::new(),
             UnderWay::Copy { from, to } => {
@@ -107,13 +120,13 @@ impl Follower {
     }
 
     /// An open has ended: what its number is.
-    fn opened_at(&mut self, tid: i32, at_ns: u64, flags: u64, fd: u64) -> Option<Did> {
+    fn opened_at(&mut self, tid: i32, wall_ns: u64, flags: u64, fd: u64) -> Option<Did> {
         let fd = Descriptor::try_from(fd).ok()?;
         let pid = self.tasks.get(&tid)?.process;
         let descriptors = &mut self.processes.get_mut(&pid)?.descriptors;
         let taken = descriptors.take(fd)?;
         match self.files.look(taken) {
-            Some(looked) if looked.has_access(flags) => self.opened(pid, at_ns, flags, fd, looked),
+            Some(looked) if looked.has_access(flags) => self.opened(pid, wall_ns, flags, fd, looked),
             looked => {
                 descriptors.set(fd, looked.map(|looked| Arc::new(looked.held)));
                 None
@@ -125,7 +138,7 @@ impl Follower {
     pub(super) fn opened(
         &mut self,
         pid: i32,
-        at_ns: u64,
+        wall_ns: u64,
         flags: u64,
         fd: Descriptor,
         looked: Looked,
@@ -133,7 +146,7 @@ impl Follower {
         let Looked { held, flags: has, born } = looked;
         let descriptors = &mut self.processes.get_mut(&pid)?.descriptors;
         let asked = |flag: libc::c_int| flags & u64::from(flag.cast_unsigned()) != 0;
-        let began = self.began_at + at_ns as f64 / 1e9;
+        let began = self.began_at + wall_ns as f64 / 1e9;
         let created = asked(libc::O_CREAT) && born >= began - COARSE;
         let bits = [
             (open::READ, held.may(false)),

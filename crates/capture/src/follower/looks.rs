@@ -10,11 +10,12 @@ use trace::{NONE, OperationKind};
 
 use super::Follower;
 use crate::maps;
-use crate::memory::Referenced;
+use crate::memory::{Referenced, TouchedPart};
 use crate::sys::{self, Region};
 
 /// Address after the last that a process may use.
-const END: u64 = (1 << 47) - 4096;
+const END: u64 = (1 << 47) - PAGE;
+const PAGE: u64 = 4096;
 
 /// What a look found.
 #[derive(Debug, Default)]
@@ -46,6 +47,14 @@ impl Follower {
         let (task, memory) = (process.number, process.memory);
         let Some(memory) = self.memories.get_mut(&memory) else { return };
         let touched = memory.look(&look.found, &look.used);
+        let prices = self.pace.prices();
+        let price = |one: &TouchedPart| {
+            one.part.len / PAGE * if one.written { prices.page_ns } else { prices.file_page_ns }
+        };
+        let owed: u64 = touched.iter().filter(|one| one.new).map(price).sum();
+        if let Some(process) = self.processes.get_mut(&pid) {
+            process.owed_ns += owed;
+        }
         self.gaps.used_again |= !look.used.is_empty();
         for one in touched {
             let Some(mapping) = self.mappings.get(one.part.mapping as usize) else { continue };

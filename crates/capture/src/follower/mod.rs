@@ -2,7 +2,7 @@
 //!
 //! Notices ([`crate::notices`]) and stops ([`crate::stops`]) say that a call begins or ends; [`enter`] and [`leave`]
 //! say what it comes to, [`opens`] spares the ends of opens, [`tasks`] keeps who there is, [`looks`] what looks
-//! at memory found.
+//! at memory found, [`times`] what of the time was the program's own.
 
 mod enter;
 mod gaps;
@@ -11,17 +11,19 @@ mod looks;
 mod opens;
 mod paths;
 mod tasks;
-
-use std::time::Instant;
+mod times;
 
 use trace::{NONE, Operation, OperationKind, TraceMapping, TraceTask};
 
 use crate::calls::Descriptor;
+use crate::clocks::Clock;
 use crate::descriptors::Descriptors;
 use crate::files::Files;
 use crate::ledger::{Ledger, Place};
 use crate::memory::{Memory, Part};
 use crate::numbers::ByNumber;
+use crate::pace::{Pace, Timeline};
+use crate::prices::Prices;
 
 pub(crate) use gaps::Gaps;
 pub(crate) use looks::look_at;
@@ -41,6 +43,8 @@ pub(crate) enum Next {
 struct Begun {
     place: Place,
     at_ns: u64,
+    /// The same on the clock on the wall, by which files are dated.
+    wall_ns: u64,
     think_ns: u64,
     what: UnderWay,
 }
@@ -103,8 +107,9 @@ struct Task {
     /// Its number in the trace.
     number: u32,
     process: i32,
-    /// When its last operation ended.
-    idle_since_ns: u64,
+    /// Its own clock, and what it thought.
+    clock: Clock,
+    line: Timeline,
     begun: Option<Begun>,
     /// It is about to end.
     ending: bool,
@@ -126,6 +131,8 @@ struct Process {
     opening: Vec<i32>,
     /// Which memory it has: that of its parent between `vfork` and `exec`.
     memory: u32,
+    /// The kernel's work on pages that were found new, which is still to go from what its tasks thought.
+    owed_ns: u64,
 }
 
 impl Process {
@@ -151,8 +158,8 @@ impl Process {
 /// Everything.
 #[derive(Debug)]
 pub(crate) struct Follower {
-    began: Instant,
-    /// The clock on the wall then, in seconds.
+    pace: Pace,
+    /// The clock on the wall when it began, in seconds.
     began_at: f64,
     tasks: ByNumber<i32, Task>,
     processes: ByNumber<i32, Process>,
@@ -172,10 +179,10 @@ pub(crate) struct Follower {
 
 impl Follower {
     /// Nobody yet; time begins now. `tells_ends`: the end of every call is told, wanted or not.
-    pub(crate) fn new(tells_ends: bool) -> Self {
+    pub(crate) fn new(tells_ends: bool, prices: Prices) -> Self {
         let wall = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         Self {
-            began: Instant::now(),
+            pace: Pace::new(prices),
             began_at: wall.map_or(0.0, |since| since.as_secs_f64()),
             tasks: ByNumber::default(),
             processes: ByNumber::default(),
@@ -192,19 +199,20 @@ impl Follower {
         }
     }
 
-    /// Nanoseconds since it began.
+    /// Nanoseconds of the program's own time since it began.
     pub(crate) fn now_ns(&self) -> u64 {
-        u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX)
+        self.pace.now_ns()
     }
 
     /// A call that has begun, to be ended by [`Self::leave`].
     fn begin(&mut self, tid: i32, what: UnderWay) -> Next {
-        let at_ns = self.now_ns();
+        let (at_ns, wall_ns) = (self.now_ns(), self.pace.wall_ns());
         let place = self.ledger.begin();
         match self.tasks.get_mut(&tid) {
             Some(task) => {
-                let think_ns = at_ns.saturating_sub(task.idle_since_ns);
-                if let Some(lost) = task.begun.replace(Begun { place, at_ns, think_ns, what }) {
+                let think_ns = task.line.take();
+                if let Some(lost) = task.begun.replace(Begun { place, at_ns, wall_ns, think_ns, what }) {
+                    task.line.give_back(lost.think_ns);
                     self.ledger.end(lost.place, Vec::new());
                 }
                 Next::TellEnd
@@ -220,9 +228,9 @@ impl Follower {
     fn note(&mut self, tid: i32, kind: OperationKind, object: u32, offset: u64, len: u64, detail: u32) {
         let at_ns = self.now_ns();
         let Some(task) = self.tasks.get_mut(&tid) else { return };
-        let think_ns = at_ns.saturating_sub(task.idle_since_ns);
+        let think_ns = task.line.take();
+        task.line.owe(self.pace.prices().of(kind, len));
         let task_number = task.number;
-        task.idle_since_ns = at_ns;
         self.push(Operation {
             at_ns,
             think_ns,

@@ -49,7 +49,7 @@ impl Follower {
         let told = self.find_new(pid, Some(tid)) && !self.is_opened_again(pid, tid);
         if let Some((begun, _)) = self.opening_over(tid) {
             self.gaps.unsettled += u64::from(!told);
-            self.ledger.end(begun.place, Vec::new());
+            self.came_to_nothing(tid, &begun);
         }
     }
 
@@ -127,10 +127,10 @@ impl Follower {
             }
             return;
         };
-        let Begun { place, at_ns, think_ns, .. } = begun;
-        let Some(did) = self.opened(pid, at_ns, flags, fd, looked) else { return };
+        let Begun { place, at_ns, wall_ns, think_ns, .. } = begun;
+        let Some(did) = self.opened(pid, wall_ns, flags, fd, looked) else { return };
         let Some(task) = self.tasks.get_mut(&tid) else { return };
-        task.idle_since_ns = at_ns;
+        task.line.owe(self.pace.prices().of(did.kind, 0));
         let operation = Operation {
             at_ns,
             think_ns,

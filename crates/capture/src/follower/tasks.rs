@@ -6,6 +6,7 @@ use std::path::Path;
 use trace::{NONE, OperationKind, TraceMapping, TraceTask};
 
 use super::{Follower, Process, Task};
+use crate::clocks::Clock;
 use crate::descriptors::Descriptors;
 use crate::maps;
 use crate::memory::Memory;
@@ -48,6 +49,7 @@ impl Follower {
             process.tasks += 1;
             process.tasks_peak = process.tasks_peak.max(process.tasks);
             let number = process.number;
+            self.not_alone(pid);
             self.add_task(tid, pid, number, number);
             self.name(tid);
         }
@@ -84,6 +86,7 @@ impl Follower {
             family.tasks += 1;
             family.tasks_peak = family.tasks_peak.max(family.tasks);
             let first = family.number;
+            self.not_alone(process);
             self.add_task(tid, process, number, first);
         } else {
             family.descriptors.shared |= Self::shares_numbers(process, tid);
@@ -115,7 +118,11 @@ impl Follower {
             self.tasks.remove(&other);
         }
         self.forget_call(former);
-        let Some(task) = self.tasks.remove(&former) else { return };
+        let Some(mut task) = self.tasks.remove(&former) else { return };
+        if former != pid {
+            task.clock = Clock::of(pid, false);
+            task.line.other_clock();
+        }
         self.tasks.insert(pid, task);
         let memory = self.new_memory(Memory::default());
         let Some(process) = self.processes.get_mut(&pid) else { return };
@@ -198,7 +205,16 @@ impl Follower {
         let number = u32::try_from(self.task_rows.len()).unwrap_or(NONE);
         self.processes.insert(
             pid,
-            Process { number, tasks: 1, tasks_peak: 1, asked: pid, descriptors, opening: Vec::new(), memory },
+            Process {
+                number,
+                tasks: 1,
+                tasks_peak: 1,
+                asked: pid,
+                descriptors,
+                opening: Vec::new(),
+                memory,
+                owed_ns: 0,
+            },
         );
         self.add_task(pid, pid, parent, number);
     }
@@ -207,8 +223,9 @@ impl Follower {
         let number = u32::try_from(self.task_rows.len()).unwrap_or(NONE);
         let name = self.task_rows.get(parent as usize).map(|row| row.name.clone()).unwrap_or_default();
         self.task_rows.push(TraceTask { tid: tid.cast_unsigned(), parent, process: first, name });
-        let idle_since_ns = self.now_ns();
-        self.tasks.insert(tid, Task { number, process, idle_since_ns, begun: None, ending: false });
+        let mut clock = Clock::of(tid, tid == process);
+        let line = self.pace.timeline(clock.ran_ns());
+        self.tasks.insert(tid, Task { number, process, clock, line, begun: None, ending: false });
     }
 
     fn new_memory(&mut self, memory: Memory) -> u32 {

@@ -6,6 +6,7 @@
 mod cpu_time;
 mod memory;
 mod nudge;
+mod probe;
 mod scan;
 mod seccomp;
 mod spawn;
@@ -14,12 +15,13 @@ mod tracing;
 pub(crate) use cpu_time::cpu_time;
 pub(crate) use memory::{read_memory, read_path};
 pub(crate) use nudge::{Sleeper, sleeper};
+pub(crate) use probe::{Cost, KINDS, MAPPED_PAGES, READ_MORE};
 #[cfg(test)]
 pub(crate) use scan::Categories;
 pub(crate) use scan::{Region, scan};
 pub(crate) use seccomp::{Instruction, Notices, listens};
-pub(crate) use spawn::{Child, fork_stopped};
+pub(crate) use spawn::{Child, fork_probe, fork_stopped};
 pub(crate) use tracing::{
     Attached, CallInfo, Resume, attach, call_info, detach, event_message, interrupt, kill, listen,
-    pass_signal, restart_quietly, resume, same_files, wait,
+    pass_signal, reap, restart_quietly, resume, same_files, wait,
 };

@@ -9,6 +9,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags};
 
+use super::probe::Cost;
 use super::seccomp::Instruction;
 
 /// The child.
@@ -31,7 +32,6 @@ struct Program {
 ///
 /// # Errors
 /// There is no memory or no number for it.
-#[allow(unsafe_code)]
 pub(crate) fn fork_stopped(
     path: CString,
     arguments: &[CString],
@@ -39,19 +39,48 @@ pub(crate) fn fork_stopped(
     filter: &[Instruction],
     listen: bool,
 ) -> io::Result<Child> {
-    let (ours, theirs) = line()?;
     let pointers = |texts: &[CString]| -> Vec<*const c_char> {
         texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
     };
     let program = Program { path, arguments: pointers(arguments), environment: pointers(environment) };
+    fork_filtered(filter, listen, |line| become_program(&program, line))
+}
+
+/// Makes a child that waits in the same way, and then measures what calls cost; without a filter it waits for
+/// [`Child::run`] only.
+///
+/// # Errors
+/// There is no memory or no number for it.
+pub(crate) fn fork_probe(filter: &[Instruction], listen: bool) -> io::Result<Child> {
+    let mut room = super::probe::room();
+    fork_filtered(filter, listen, |line| {
+        super::probe::probe(&mut room, |cost| {
+            send(line, cost.ran_ns.cast_signed());
+            send(line, cost.took_ns.cast_signed());
+        });
+    })
+}
+
+/// `become_other` makes system calls only, on what was made before.
+#[allow(unsafe_code)]
+fn fork_filtered(
+    filter: &[Instruction],
+    listen: bool,
+    mut become_other: impl FnMut(i32),
+) -> io::Result<Child> {
+    let (ours, theirs) = line()?;
     let mut filter = filter.to_vec();
     let length = u16::try_from(filter.len()).map_err(|_| io::Error::from_raw_os_error(libc::E2BIG))?;
     let filter = libc::sock_fprog { len: length, filter: filter.as_mut_ptr() };
-    // SAFETY: the child runs `become_command` only, which makes system calls and never returns; all that it reads
-    // was made before and is not changed by anybody in the child's own memory.
+    // SAFETY: the child makes system calls only, and never returns; all that it reads was made before and is not
+    // changed by anybody in the child's own memory.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
-        0 => become_command(&program, &filter, listen, theirs.as_raw_fd()),
+        0 => unsafe {
+            wait_and_filter(&filter, listen, theirs.as_raw_fd());
+            become_other(theirs.as_raw_fd());
+            libc::_exit(127)
+        },
         pid => Ok(Child { pid, line: ours }),
     }
 }
@@ -70,9 +99,9 @@ fn line() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) })
 }
 
-/// The child's whole life before the command.
+/// The child's life before it goes on: it waits to be followed, and filters its calls.
 #[allow(unsafe_code)]
-fn become_command(program: &Program, filter: &libc::sock_fprog, listen: bool, line: i32) -> ! {
+fn wait_and_filter(filter: &libc::sock_fprog, listen: bool, line: i32) {
     let flags = match listen {
         true => libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV,
         false => 0,
@@ -83,6 +112,9 @@ fn become_command(program: &Program, filter: &libc::sock_fprog, listen: bool, li
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         if receive(line).is_none() {
             libc::_exit(1); // Nobody follows: the parent gave up.
+        }
+        if filter.len == 0 {
+            return;
         }
         let mut listener = libc::c_long::from(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
         if listener == 0 {
@@ -97,9 +129,15 @@ fn become_command(program: &Program, filter: &libc::sock_fprog, listen: bool, li
         if receive(line).is_none() {
             libc::_exit(1);
         }
+    }
+}
+
+#[allow(unsafe_code)]
+fn become_program(program: &Program, line: i32) {
+    // SAFETY: both lists end with a null, and all of it lives until the program is another one.
+    unsafe {
         libc::execve(program.path.as_ptr(), program.arguments.as_ptr(), program.environment.as_ptr());
         send(line, *libc::__errno_location());
-        libc::_exit(127)
     }
 }
 
@@ -154,6 +192,12 @@ impl Child {
     /// Has the child become the command.
     pub(crate) fn run(&self) {
         send(self.line.as_raw_fd(), 0);
+    }
+
+    /// The next cost that a probe has measured; `None` where it did not.
+    pub(crate) fn cost(&self) -> Option<Cost> {
+        let next = || receive_with(self.line.as_raw_fd(), libc::MSG_DONTWAIT).map(i32::cast_unsigned);
+        Some(Cost { ran_ns: next()?, took_ns: next()? })
     }
 
     /// Why it did not become the command; `None` where it did.

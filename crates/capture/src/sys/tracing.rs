@@ -176,6 +176,16 @@ pub(crate) fn restart_quietly(tid: i32, is_quiet: impl FnOnce(u64, [u64; 6]) -> 
     }
 }
 
+/// Waits for the end of a child that was killed.
+#[allow(unsafe_code)]
+pub(crate) fn reap(pid: i32) {
+    let mut status = 0;
+    // SAFETY: the kernel writes a number to `status`.
+    while unsafe { libc::waitpid(pid, &raw mut status, libc::__WALL) } == pid && libc::WIFSTOPPED(status) {
+        resume(pid, Resume::Freely, 0);
+    }
+}
+
 /// Waits for a task of this thread: its number and its status; `None` where the wait was ended by a signal.
 ///
 /// # Errors

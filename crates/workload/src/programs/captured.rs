@@ -27,6 +27,7 @@
 //! |---|---|
 //! | `captured/plan.rs` | which task does what, and what must be there before |
 //! | `captured/pieces.rs` | the parts of a mapping that live and end together |
+//! | `captured/thinks.rs` | how long a task thinks before each step |
 //! | `captured/player.rs` | one task at work |
 //! | `captured/counts.rs` | what they count |
 
@@ -34,6 +35,7 @@ mod counts;
 mod pieces;
 mod plan;
 mod player;
+mod thinks;
 
 use std::fmt;
 use std::sync::Arc;

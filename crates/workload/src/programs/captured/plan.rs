@@ -8,6 +8,7 @@ use trace::{ActsOn, NONE, Operation, OperationKind, Trace, open};
 use units::{Bytes, PAGE_SIZE};
 
 use super::pieces::{Cutting, Piece};
+use super::thinks::thinks;
 use crate::parts::footprint::Footprint;
 
 /// Of a file more is laid out than the program comes to, as far as readahead may look ahead of it.
@@ -25,6 +26,8 @@ pub(super) struct Plan {
     pub(super) spawns: BTreeMap<u32, u32>,
     /// Before an operation its task waits for the end of these, the last of which ended at so many nanoseconds.
     pub(super) waits: BTreeMap<u32, (Vec<u32>, u64)>,
+    /// How long its task thinks before each operation.
+    thinks: Vec<u64>,
     /// What is laid out, by file.
     files: BTreeMap<u32, PlannedFile>,
     /// Pieces of each mapping.
@@ -65,6 +68,8 @@ impl Plan {
             steps[home(&trace, &shared, operation) as usize].push(number);
         }
         let waits = waits(&trace, &steps, &spawns);
+        let home = |step: u32| home(&trace, &shared, &trace.operations[step as usize]);
+        let thinks = thinks(&trace, &steps, home, &waits);
         let made_by = made_by(&trace);
         let (pieces, too_many) = pieces(&trace);
         let (files, grown) = files(&trace);
@@ -81,7 +86,7 @@ impl Plan {
                  as one that shares them was begun by another thread or before they were made"
             ));
         }
-        Self { trace, steps, roots, spawns, waits, files, pieces, made_by, shared, grown, remarks }
+        Self { trace, steps, roots, spawns, waits, thinks, files, pieces, made_by, shared, grown, remarks }
     }
 
     /// Files that are laid out, in order.
@@ -100,23 +105,9 @@ impl Plan {
         if first.at_ns == 0 { first.think_ns } else { first.at_ns.saturating_sub(spawned_ns) }
     }
 
-    /// How long the task thinks before `step`, after `before`.
-    pub(super) fn think(&self, step: u32, before: u32) -> u64 {
-        let operation = &self.trace.operations[step as usize];
-        let earlier = &self.trace.operations[before as usize];
-        let since = |end: u64| operation.at_ns.saturating_sub(end);
-        if let Some((_, ended_ns)) = self.waits.get(&step) {
-            return since(*ended_ns);
-        }
-        if earlier.task == operation.task && self.is_own(operation) && self.is_own(earlier) {
-            return operation.think_ns;
-        }
-        since(earlier.at_ns.saturating_add(earlier.took_ns))
-    }
-
-    /// Whether the task that did it does it here, too.
-    fn is_own(&self, operation: &Operation) -> bool {
-        home(&self.trace, &self.shared, operation) == operation.task
+    /// How long its task thinks before a step that is not its first.
+    pub(super) fn think(&self, step: u32) -> u64 {
+        self.thinks[step as usize]
     }
 
     pub(super) fn is_in_memory(&self, operation: &Operation) -> bool {
@@ -286,14 +277,13 @@ fn family(trace: &Trace) -> (Vec<u32>, BTreeMap<u32, u32>) {
 fn waits(trace: &Trace, steps: &[Vec<u32>], spawns: &BTreeMap<u32, u32>) -> BTreeMap<u32, (Vec<u32>, u64)> {
     let mut waits: BTreeMap<u32, (Vec<u32>, u64)> = BTreeMap::new();
     for (&spawn, &child) in spawns {
-        let last = steps[child as usize].last().map(|&step| &trace.operations[step as usize]);
-        let Some(ended_ns) = last.filter(|last| last.kind == OperationKind::Exit).map(|exit| exit.at_ns)
-        else {
-            continue;
-        };
+        // By their order, which tells more than times: many operations may have one.
+        let Some(&exit) = steps[child as usize].last() else { continue };
+        let OperationKind::Exit = trace.operations[exit as usize].kind else { continue };
+        let ended_ns = trace.operations[exit as usize].at_ns;
         let own = &steps[trace.operations[spawn as usize].task as usize];
         let operation = |place: usize| &trace.operations[own[place] as usize];
-        let next = own.partition_point(|&step| trace.operations[step as usize].at_ns < ended_ns);
+        let next = own.partition_point(|&step| step < exit);
         let after_spawn = own.partition_point(|&step| step <= spawn);
         if next < after_spawn || next >= own.len() {
             continue;

@@ -111,16 +111,15 @@ struct Player<S: System> {
 impl<S: System> Player<S> {
     async fn work(&mut self, delay_ns: u64) -> Result<(), WorkloadError> {
         let plan = Arc::clone(&self.plan);
-        let mut before = None;
+        let mut is_first = true;
         for &step in &plan.steps[self.task as usize] {
             if let Some((children, _)) = plan.waits.get(&step) {
                 for child in children {
                     self.wait_for(*child).await?;
                 }
             }
-            let think = before.map_or(delay_ns, |before| plan.think(step, before));
+            let think = if std::mem::take(&mut is_first) { delay_ns } else { plan.think(step) };
             self.pass(think, plan.trace.operations[step as usize].at_ns).await;
-            before = Some(step);
             let asked = self.sys.now();
             self.make(step).await?;
             self.counts.in_operations += self.sys.now().saturating_sub(asked).get();

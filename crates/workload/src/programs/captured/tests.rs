@@ -40,9 +40,9 @@ fn what_threads_do_to_memory_their_first_one_does_after_as_much_time() {
     );
     assert_eq!(plan.steps, [vec![0, 1, 2, 4, 5], vec![3], vec![]]);
     assert_eq!((plan.roots.clone(), plan.spawns.clone()), (vec![0, 2], BTreeMap::from([(1, 1)])));
-    assert_eq!(plan.think(2, 1), 9000, "since the end of what it did itself");
-    assert_eq!(plan.think(4, 2), 24_000, "since the end of what it did for the other thread");
-    assert_eq!(plan.think(5, 4), 700, "as it was captured");
+    assert_eq!(plan.think(2), 700 * 9 / 34, "its share of what the first one thought meanwhile");
+    assert_eq!(plan.think(4), 700 * 25 / 34, "the rest of it");
+    assert_eq!(plan.think(5), 700, "as it was captured");
     assert_eq!((plan.first_think(0, 0), plan.first_think(1, 20_000)), (10_000, 20_000));
 }
 
@@ -59,7 +59,7 @@ fn a_task_waits_for_a_child_that_ended_while_it_did_nothing() {
                 operation(60, 0, OperationKind::Read, 0, 0, 4096),
             ],
         );
-        plan.waits.get(&4).map(|(children, _)| (children.clone(), plan.think(4, 1)))
+        plan.waits.get(&4).map(|(children, _)| (children.clone(), plan.think(4)))
     };
     assert_eq!(waits(50), Some((vec![2], 10_000)));
     assert_eq!(waits(60), Some((vec![2], 0)));
@@ -128,4 +128,28 @@ fn a_program_without_its_trace_says_what_is_missing() {
     let unknown =
         crate::Workload::new(NAME, [("trace", "a\nb")]).expect_err("a scenario file has it in one line");
     assert_eq!(unknown.to_string(), "parameter `trace`: `a\\nb` is no path without control characters");
+}
+
+/// ```text
+///   0     reads at 0, is seen to touch at 10 and at 60, reads at 100: 80 thought
+///   a child ends at 60: what was thought before goes, it was a wait
+/// ```
+#[test]
+fn memory_is_touched_while_a_task_thinks_and_a_wait_is_no_thought() {
+    let kinds = [
+        (0, OperationKind::Read),
+        (10, OperationKind::Touch),
+        (60, OperationKind::Touch),
+        (100, OperationKind::Read),
+    ];
+    let mut operations: Vec<Operation> = kinds
+        .map(|(at, kind)| Operation { took_ns: 0, think_ns: 0, ..operation(at, 0, kind, 0, 0, 4096) })
+        .to_vec();
+    operations[3].think_ns = 80_000;
+    let alone = plan(1, operations.clone());
+    assert_eq!([1, 2, 3].map(|step| alone.think(step)), [8_000, 40_000, 32_000]);
+    operations.insert(1, operation(5, 0, OperationKind::Spawn, 2, 0, 0));
+    operations.insert(3, operation(58, 2, OperationKind::Exit, NONE, 0, 0));
+    let waits = plan(1, operations);
+    assert_eq!([4, 5].map(|step| waits.think(step)), [2_000, 80_000 * 40 / 94]);
 }
