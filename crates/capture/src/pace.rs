@@ -7,7 +7,7 @@
 //! costs it ([`Prices`], measured before the program begins). What is left of the time on the wall is time asleep, as
 //! far as it is not spent in the queue for a CPU, nor on the way to us. Short of [`SHORT_NS`] and of four times the
 //! usual way that is noise; longer, it is a wait for somebody else, or for the disk where the task has read from one
-//! meanwhile. A task is late by what a look costs it, by its way to us, and by what we need.
+//! meanwhile. A task is late by what a look costs it, by its way to us, by what we need, and by its share of the queue.
 //!
 //! The program is late by what its tasks are, divided by how many are at work at a time. [`Pace::now_ns`] is the time
 //! on the wall less that, so all times in a trace are the program's own. A wait is no longer than this time says, so
@@ -226,10 +226,12 @@ impl Pace {
         let own = ran.saturating_sub(toll.ran_ns);
         let still = gap.saturating_sub(ran);
         let way = still.min(toll.way_ns + backlog_ns);
-        let waited = waited(line, still - way, toll, ask);
+        let Rest { waited_ns: waited, queued_ns, our_queue_ns } = rested(line, still - way, toll, ask);
         let passed = self.own_at(at_ns).saturating_sub(line.own_ns);
         line.give_back(own.saturating_add(waited.min(passed.saturating_sub(own))));
-        let late = ours + (ran - own) + way;
+        // Of the queue for a CPU, as much is ours as of what it ran: who runs more often stands there more often.
+        let queued = our_queue_ns + part(queued_ns, ran - own, ran);
+        let late = ours + (ran - own) + way + queued;
         // Tasks tell one after the other how late they were: for a while they may tell of more than has passed.
         let most = self.wall_ns().saturating_sub(self.told_ns.get()) + AHEAD_NS;
         self.late_ns = most.min(self.late_ns + late.saturating_mul(256) / self.at_work);
@@ -259,18 +261,35 @@ impl Pace {
     }
 }
 
-/// How long a task waited for others, which was asleep for so long.
-fn waited(line: &mut Timeline, asleep: u64, toll: Toll, ask: impl FnOnce() -> Asleep) -> u64 {
+/// What became of a time that a task did not run.
+#[derive(Debug, Clone, Copy, Default)]
+struct Rest {
+    waited_ns: u64,
+    queued_ns: u64,
+    our_queue_ns: u64,
+}
+
+fn rested(line: &mut Timeline, asleep: u64, toll: Toll, ask: impl FnOnce() -> Asleep) -> Rest {
     let short = SHORT_NS.max(4 * toll.way_ns);
     if asleep <= short {
-        return 0;
+        return Rest::default();
     }
     let Asleep { queued_ns, read_bytes, our_queue_ns } = ask();
     let queued = queued_ns.saturating_sub(std::mem::replace(&mut line.queued_ns, queued_ns));
     let read = read_bytes.saturating_sub(std::mem::replace(&mut line.read_bytes, read_bytes));
-    let asleep = asleep.saturating_sub(queued + our_queue_ns);
+    // Of both some may have been before.
+    let queued_ns = queued.min(asleep);
+    let our_queue_ns = our_queue_ns.min(asleep - queued_ns);
+    let waited = asleep - queued_ns - our_queue_ns;
     let disk = if read > 0 { DISK_NS + 10 * read } else { 0 };
-    if asleep <= short { 0 } else { asleep.saturating_sub(disk) }
+    let waited_ns = if waited <= short { 0 } else { waited.saturating_sub(disk) };
+    Rest { waited_ns, queued_ns, our_queue_ns }
+}
+
+/// `of` as `share` is to `whole`.
+fn part(of: u64, share: u64, whole: u64) -> u64 {
+    let part = u128::from(of) * u128::from(share) / u128::from(whole.max(1));
+    u64::try_from(part).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
