@@ -100,15 +100,14 @@ pub(crate) fn line(program: &Path, command: &OsStr, arguments: &[OsString]) -> R
 }
 
 impl Line {
-    /// The command as a person would write it, words with blanks in quotes.
+    /// The command as a line for a shell, words in quotes that it would read otherwise.
     pub(crate) fn shown(&self) -> String {
         let word = |word: &CString| {
             let word = CStr::to_string_lossy(word);
-            match word.is_empty()
-                || word.contains(|c: char| c.is_whitespace() || "'\"\\$&|;<>()*?".contains(c))
-            {
-                true => format!("'{}'", word.replace('\'', "'\\''")),
-                false => word.into_owned(),
+            let plain = |c: char| c.is_ascii_alphanumeric() || "-_=.,:+/%@".contains(c);
+            match !word.is_empty() && word.chars().all(plain) {
+                true => word.into_owned(),
+                false => format!("'{}'", word.replace('\'', "'\\''")),
             }
         };
         self.arguments.iter().map(word).collect::<Vec<_>>().join(" ")
@@ -155,5 +154,8 @@ mod tests {
         let words = ["-c", "echo a b", "it's", ""].map(OsString::from);
         let line = line(Path::new("/bin/sh"), OsStr::new("sh"), &words).unwrap();
         assert_eq!(line.shown(), r"sh -c 'echo a b' 'it'\''s' ''");
+        let words = ["`id`", "~", "#", "a=b", "[x]"].map(OsString::from);
+        let line = super::line(Path::new("/bin/echo"), OsStr::new("echo"), &words).unwrap();
+        assert_eq!(line.shown(), "echo '`id`' '~' '#' a=b '[x]'");
     }
 }

@@ -161,6 +161,10 @@ impl SizeBar {
                     ));
                 });
             }
+            SizeProgress::Checks { limit } => {
+                let with = limit.map_or("without a limit".to_owned(), |limit| format!("at {limit}"));
+                observed.set_message(format!("the program itself, {with}"));
+            }
             SizeProgress::Timed { .. } => {}
         };
         Self { bar, control: SizeControl { stop: stop_flag(), observer: Arc::new(observer) } }

@@ -166,9 +166,9 @@ impl Host {
 
 /// A cgroup with all that is below it; removed when dropped.
 #[derive(Debug)]
-struct OwnCgroup {
-    path: PathBuf,
-    version: CgroupVersion,
+pub(crate) struct OwnCgroup {
+    pub(crate) path: PathBuf,
+    pub(crate) version: CgroupVersion,
 }
 
 impl Drop for OwnCgroup {

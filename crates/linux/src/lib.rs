@@ -4,7 +4,7 @@
 //! Start with [`run()`]: one workload below one cgroup and one directory, on the kernel that we are
 //! on. [`host`] prepares and removes these on a machine that others use too; a guest in a virtual
 //! machine calls [`run()`] as it is. `bounds` computes before it what a run may take of this host.
-//! [`record`] monitors somebody else's command. Below them:
+//! [`record`] monitors somebody else's command, [`limited`] runs one with a limit. Below them:
 //! `system` (the calls), `process` (tasks), `cgroup` (v1 and v2), `monitor` and `parse` (counters),
 //! `kmsg` (what the kernel said of a kill), `tracefs` and `waits` (events that no counter has).
 //!
@@ -19,6 +19,7 @@ mod error;
 pub mod host;
 mod in_memory;
 mod kmsg;
+pub mod limited;
 mod machine;
 mod memory;
 mod monitor;

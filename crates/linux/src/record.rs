@@ -106,7 +106,8 @@ fn terminal_signals_us() -> bool {
     group.is_some() && group == terminals
 }
 
-fn wait(file: Option<&OwnedFd>, length: Duration) {
+/// Waits for the end of a process, but for no longer than `length`.
+pub(crate) fn wait(file: Option<&OwnedFd>, length: Duration) {
     let Some(file) = file else { return std::thread::sleep(length) };
     let timeout = Timespec {
         tv_sec: i64::try_from(length.as_secs()).unwrap_or(i64::MAX),

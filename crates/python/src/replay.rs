@@ -282,6 +282,7 @@ pub(crate) fn size_trace(
         sample: of.sample,
         check_sample: of.check_sample,
         verify: of.verify,
+        program: Vec::new(),
         interval: of.interval,
     };
     let plan = request.plan().or_raised(py)?;

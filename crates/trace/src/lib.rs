@@ -21,6 +21,9 @@ pub use operation::{ActsOn, Operation, OperationKind, advice, open};
 /// A number that stands for "none" where a table or an operation names another row.
 pub const NONE: u32 = u32::MAX;
 
+/// [`Trace::source`] of a command that was followed from its start: its line is [`Trace::command`], for a shell.
+pub const CAPTURED: &str = "capture";
+
 /// A program's operations, and what they are on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trace {

@@ -1,5 +1,6 @@
 //! `pagetide size`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -15,6 +16,7 @@ The trace runs in a cgroup of a simulated machine: without a limit, at limits ov
 where the curve bends. docs/size.md says how to read the result and how the recommendation is made.
 
 Examples:
+  pagetide size app.trace --verify
   pagetide size app.csv --slowdown 5%
   pagetide size app.csv --sample 1/16 --check-sample
   pagetide size app.csv --fail-if 'refaults > 1000' --plot curve.svg --out runs")]
@@ -72,10 +74,14 @@ pub(crate) struct SizeArgs {
     /// Run all of the trace at the same limits, too, and say how far off the sample is
     #[arg(long, help_heading = "Curve")]
     pub(crate) check_sample: bool,
-    /// Run three points on a real kernel, too: the knee, one below and one above; as the last word without a
-    /// kernel it takes `uml:` of the model's version [example: uml:6.12]
-    #[arg(long, value_name = "KERNEL", num_args = 0..=1, default_missing_value = VERIFY_DEFAULT, help_heading = "Curve")]
+    /// Run the program itself at the recommendation and around it, in a memory cgroup of this host, and correct the
+    /// recommendation by that (`program`, or nothing, as the last word); or replay three points of the curve on a real
+    /// kernel (`uml:VERSION`, `vm:VERSION`, `host`), as of a trace of requests [example: uml:6.12]
+    #[arg(long, value_name = "BY", num_args = 0..=1, default_missing_value = VERIFY_DEFAULT, help_heading = "Check")]
     pub(crate) verify: Option<String>,
+    /// The program to check it with, after `--` [default: the command of the trace] [example: ./server --port 80]
+    #[arg(value_name = "COMMAND", last = true, help_heading = "Check")]
+    pub(crate) program: Vec<OsString>,
     #[command(flatten)]
     pub(crate) reading: ReadingArgs,
     /// Time between two samples of counters [default: 100ms] [example: 10ms]

@@ -69,6 +69,7 @@ fn request(args: &SizeArgs) -> SizeRequest {
         sample: args.sample.clone(),
         check_sample: args.check_sample,
         verify: args.verify.clone(),
+        program: args.program.clone(),
         interval: args.interval.clone(),
     }
 }

@@ -14,11 +14,15 @@
 //! | `size/measured.rs` | what a limit came to, and whether it keeps the target |
 //! | `size/advice.rs` | what to set |
 //! | `size/verify.rs` | three points on a real kernel |
+//! | `size/by_program.rs` | the program itself at limits, and what that corrects |
+//! | `size/bracket.rs` | which limit it is run at next |
 //! | `size/notes.rs` | what a reader must know |
 //!
 //! Left out: how it is shown (`pagetide-report`, `size`).
 
 mod advice;
+mod bracket;
+mod by_program;
 mod control;
 mod curve;
 mod measured;
@@ -45,7 +49,7 @@ use crate::error::LabError;
 use crate::known::likeness::known_of_trace;
 use crate::plan::replay::Input;
 use crate::resolve::program;
-use plan::LARGER_SAMPLE;
+use plan::{LARGER_SAMPLE, Verify};
 use runs::{Field, Source};
 use search::Search;
 
@@ -159,10 +163,17 @@ impl Search<'_> {
         if plan.check_sample && !self.stopped {
             self.check_sample()?;
         }
-        if let Some(backend) = plan.verify.as_deref().filter(|_| !self.stopped) {
-            let verified = self.verify(backend)?;
-            self.verified = Some((backend.to_owned(), verified.points));
-            self.not_verified = verified.notes;
+        if self.stopped {
+            return Ok(());
+        }
+        match &plan.verify {
+            None => {}
+            Some(Verify::Program) => self.check_by_program()?,
+            Some(Verify::Replay(backend)) => {
+                let verified = self.verify(backend)?;
+                self.verified = Some((backend.clone(), verified.points));
+                self.not_verified = verified.notes;
+            }
         }
         Ok(())
     }
@@ -197,6 +208,7 @@ impl Search<'_> {
             known: Some(known_of_trace(&plan.kernel.to_string())),
             checked: self.checked,
             verified: self.verified,
+            program: self.program,
             command: plan.command(),
             runs: finished,
         };

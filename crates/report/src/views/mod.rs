@@ -51,7 +51,10 @@ pub use mmtests::{
 };
 pub use run::{run, runs};
 pub use samples::samples;
-pub use size::{Advice, SampleCheck, Sized, SizedKnee, SizedPoint, Spread, VerifiedPoint, size, size_page};
+pub use size::{
+    Advice, CheckedPoint, ProgramCheck, SampleCheck, Sized, SizedKnee, SizedPoint, Spread, VerifiedPoint,
+    size, size_page,
+};
 pub use sweep::{SweepRow, SweepRows, sweep};
 pub use trace_info::trace_info;
 pub use worlds::{WorldsCounter, WorldsHeadline, WorldsShares, WorldsSummary, worlds};

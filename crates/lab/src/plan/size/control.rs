@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use units::Bytes;
+
 /// How far the work is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SizeProgress<'a> {
@@ -28,6 +30,11 @@ pub enum SizeProgress<'a> {
         seed: u64,
         /// Time on a clock.
         seconds: f64,
+    },
+    /// The program itself is run.
+    Checks {
+        /// Its limit; none is no limit.
+        limit: Option<Bytes>,
     },
     /// The same limits were run on the sample and on all of the trace.
     Timed {

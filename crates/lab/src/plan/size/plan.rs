@@ -1,6 +1,7 @@
 //! What a person asks for, with all names and values checked.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
@@ -77,15 +78,29 @@ pub struct SizeRequest {
     pub sample: Option<String>,
     /// Whether all of it is run at the same limits, too.
     pub check_sample: bool,
-    /// A real kernel that runs three points, too: `uml:6.12`, `vm:6.12`, `host`; `uml` is that of the model's
-    /// version.
+    /// What says whether it is so: [`VERIFY_DEFAULT`], the program itself, or a real kernel that replays the trace,
+    /// `uml:6.12`, `vm:6.12`, `host`; `uml` is that of the model's version.
     pub verify: Option<String>,
+    /// The program to be run, and its arguments; none: the command of the trace.
+    pub program: Vec<OsString>,
     /// Time between two samples of counters: `100ms`.
     pub interval: Option<String>,
 }
 
-/// What verifies where nobody names a kernel.
-pub const VERIFY_DEFAULT: &str = "uml";
+/// What verifies where nobody names a kernel: the program itself. A trace of requests has none, and is replayed on
+/// User-Mode Linux.
+pub const VERIFY_DEFAULT: &str = "program";
+/// User-Mode Linux of the model's version.
+const VERIFY_UML: &str = "uml";
+
+/// Who says whether a recommendation holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Verify {
+    /// The program itself, in a memory cgroup of this host.
+    Program,
+    /// Three replays on a real kernel.
+    Replay(String),
+}
 
 /// A trace that can be sized: all names and values are checked, the trace is not.
 #[derive(Debug, Clone)]
@@ -108,7 +123,8 @@ pub struct SizePlan {
     pub(super) targets: Vec<String>,
     pub(super) sample: Option<u32>,
     pub(super) check_sample: bool,
-    pub(super) verify: Option<String>,
+    pub(super) verify: Option<Verify>,
+    pub(super) program: Vec<OsString>,
     pub(super) interval: Option<Nanos>,
     /// Options of the command, as they were given, but limits, seeds and what is made of the runs.
     given: Vec<(&'static str, String)>,
@@ -143,7 +159,7 @@ impl SizeRequest {
                 "add `--sample 1/16`, or leave it out",
             ));
         }
-        let verify = self.verified_on(&kernel.base)?;
+        let verify = self.verified_by(&kernel.base)?;
         let (target, targets) = self.target()?;
         let points = self.points.unwrap_or(POINTS_DEFAULT);
         if !(POINTS_MIN..=POINTS_MAX).contains(&points) {
@@ -174,6 +190,7 @@ impl SizeRequest {
             },
             check_sample: self.check_sample,
             verify,
+            program: self.program.clone(),
             given: self.given(&kernel, &machine),
             request: self.clone(),
             kernel,
@@ -187,24 +204,36 @@ impl SizeRequest {
         })
     }
 
-    /// The real kernel that points are to be run on; [`VERIFY_DEFAULT`] is User-Mode Linux of the model's version.
-    fn verified_on(&self, base: &str) -> Result<Option<String>, LabError> {
-        let Some(text) = self.verify.as_deref() else { return Ok(None) };
+    /// Who is to say whether it is so.
+    fn verified_by(&self, base: &str) -> Result<Option<Verify>, LabError> {
+        let text = match (self.verify.as_deref(), &self.program[..]) {
+            (None, []) => return Ok(None),
+            (None | Some(VERIFY_DEFAULT), [_, ..]) => return Ok(Some(Verify::Program)),
+            (Some(VERIFY_DEFAULT), []) if program::is_one(&self.trace) => return Ok(Some(Verify::Program)),
+            (Some(text), []) => text,
+            (Some(text), [_, ..]) => {
+                let message = format!("`--verify {text}` replays the trace, and a command is named, too");
+                return Err(LabError::refused(message, "leave one of them out"));
+            }
+        };
         let backend = match text {
-            VERIFY_DEFAULT => format!("{text}:{}", base.trim_start_matches("linux-")),
+            VERIFY_DEFAULT | VERIFY_UML => format!("{VERIFY_UML}:{}", base.trim_start_matches("linux-")),
             named => named.to_owned(),
         };
         match backend.parse::<Backend>() {
             Ok(Backend::Sim) | Err(_) => {
-                let hint = "write `--verify uml:6.12`, `--verify vm:6.12` or `--verify host`; `--verify` alone, as \
-                            the last word, takes User-Mode Linux";
-                Err(LabError::refused(format!("`--verify {backend}` is no real kernel"), hint))
+                let hint = "write `--verify program`, `--verify uml:6.12`, `--verify vm:6.12` or `--verify host`; \
+                            `--verify` alone, as the last word, runs the program";
+                Err(LabError::refused(
+                    format!("`--verify {backend}` is neither the program nor a real kernel"),
+                    hint,
+                ))
             }
             Ok(_) if self.check_stdin() => {
                 let message = "a trace from standard input cannot be run on a real kernel, too";
                 Err(LabError::refused(message, "put the trace into a file first"))
             }
-            Ok(_) => Ok(Some(backend)),
+            Ok(_) => Ok(Some(Verify::Replay(backend))),
         }
     }
 
@@ -322,6 +351,10 @@ impl SizePlan {
         let mut command = self.spelled(&more);
         if request.check_sample {
             command += " --check-sample";
+        }
+        if !request.program.is_empty() {
+            let words = request.program.iter().map(|word| shell_quoted(&word.to_string_lossy()));
+            command += &format!(" -- {}", words.collect::<Vec<_>>().join(" "));
         }
         command
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use recording::Recording;
-use report::{SampleCheck, SizedPoint, VerifiedPoint};
+use report::{ProgramCheck, SampleCheck, SizedPoint, VerifiedPoint};
 use units::Bytes;
 use workload::limits::Limits;
 
@@ -30,6 +30,8 @@ pub(super) struct Search<'a> {
     pub(super) advice: Option<report::Advice>,
     pub(super) checked: Vec<SampleCheck>,
     pub(super) verified: Option<(String, Vec<VerifiedPoint>)>,
+    /// Runs of the program itself.
+    pub(super) program: Option<ProgramCheck>,
     /// What must be known of that.
     pub(super) not_verified: Vec<String>,
     pub(super) stopped: bool,
@@ -49,6 +51,7 @@ impl<'a> Search<'a> {
             advice: None,
             checked: Vec::new(),
             verified: None,
+            program: None,
             not_verified: Vec::new(),
             stopped: false,
         };

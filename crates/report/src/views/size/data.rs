@@ -31,6 +31,7 @@ pub(super) fn value(sized: &Sized) -> Value {
         "advice": sized.advice.as_ref().map(advice),
         "sample_check": sized.checked.iter().map(checked).collect::<Vec<_>>(),
         "verified": verified,
+        "program_check": sized.program.as_ref().map(super::check::value),
         "notes": sized.notes,
         "known_error": sized.known.as_ref().map(Known::value),
         "runs": sized.runs,
@@ -38,7 +39,7 @@ pub(super) fn value(sized: &Sized) -> Value {
     })
 }
 
-fn spread(spread: Option<Spread>) -> Value {
+pub(super) fn spread(spread: Option<Spread>) -> Value {
     spread.map_or(
         Value::Null,
         |Spread { least, mean, most }| json!({ "least": least, "mean": mean, "most": most }),

@@ -103,6 +103,52 @@ pub struct VerifiedPoint {
     pub real: SizedPoint,
 }
 
+/// The program itself at one limit, cold; times are of its first process.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CheckedPoint {
+    /// `memory.max` in bytes; none is no limit.
+    pub limit: Option<u64>,
+    /// Seconds of each run.
+    pub seconds: Option<Spread>,
+    /// How many runs there were.
+    pub runs: usize,
+    /// Percent by which their median is above that without a limit; none where a run was cut short.
+    pub slowdown: Option<f64>,
+    /// What the model says of that.
+    pub predicted: Option<f64>,
+    /// Whether the model has it killed.
+    pub predicted_killed: bool,
+    /// Pages that came back after they had been reclaimed, the median.
+    pub refaults: f64,
+    /// Faults that waited for the disk, the median.
+    pub major_faults: f64,
+    /// Bytes that its group held at most.
+    pub peak: u64,
+    /// What of it was anonymous memory.
+    pub anon_peak: u64,
+    /// Runs in which the OOM killer took a process.
+    pub killed: usize,
+    /// How a run ended that did not end well.
+    pub ended: Option<String>,
+    /// Whether it keeps the target.
+    pub keeps: bool,
+}
+
+/// What the program itself said of the recommendation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProgramCheck {
+    /// The command that was run.
+    pub command: String,
+    /// Where: which cgroup of what.
+    pub place: String,
+    /// Without a limit.
+    pub base: CheckedPoint,
+    /// At limits, smallest first.
+    pub points: Vec<CheckedPoint>,
+    /// `memory.high` by the model; none where it had no recommendation.
+    pub model: Option<u64>,
+}
+
 /// All that was found of a trace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sized {
@@ -136,6 +182,8 @@ pub struct Sized {
     pub checked: Vec<SampleCheck>,
     /// On a real kernel: which, and the points.
     pub verified: Option<(String, Vec<VerifiedPoint>)>,
+    /// By runs of the program itself: then the advice is theirs.
+    pub program: Option<ProgramCheck>,
     /// What a reader must know, a sentence each.
     pub notes: Vec<String>,
     /// What real kernels are known to differ by; none where nobody asked.

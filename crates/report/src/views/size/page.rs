@@ -97,6 +97,7 @@ mod tests {
             }),
             checked: Vec::new(),
             verified: None,
+            program: None,
             notes: vec!["One seed.".to_owned()],
             known: None,
             command: "pagetide size t.csv".to_owned(),

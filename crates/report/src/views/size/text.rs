@@ -1,5 +1,6 @@
 //! What a size says: sentences and tables.
 
+use super::check;
 use super::found::{Advice, Sized, SizedPoint, Spread};
 use crate::document::number::plain;
 use crate::document::{Cell, Table, row};
@@ -28,9 +29,10 @@ pub(super) fn title(sized: &Sized) -> String {
 /// What to set, and sentences that define and found it.
 pub(super) fn advised(sized: &Sized) -> (String, Vec<String>) {
     let Some(advice) = &sized.advice else {
-        let why = match sized.targets.is_empty() {
-            true => "no target was set".to_owned(),
-            false => {
+        let why = match (&sized.program, sized.targets.is_empty()) {
+            (Some(check), false) => check::nothing(check),
+            (_, true) => "no target was set".to_owned(),
+            (None, false) => {
                 format!("no limit that was run keeps the target: not `{}`", sized.targets.join("`, nor `"))
             }
         };
@@ -38,29 +40,20 @@ pub(super) fn advised(sized: &Sized) -> (String, Vec<String>) {
     };
     let Advice { high, max, low, headroom, .. } = advice;
     let heading = format!("memory.high {}, memory.max {}, memory.low {}", mib(*high), mib(*max), mib(*low));
-    let seeds = if sized.seeds.len() == 1 { "" } else { " with every seed" };
-    let below = match advice.too_small {
-        Some(below) => format!("; {} does not", mib(below)),
-        None => "; nothing smaller was run".to_owned(),
-    };
     let low_said = match advice.low_is_knee {
         true => {
             "memory.low is the knee of the curve: of what is below it, each MiB is worth more hits than one on average"
         }
         false => "memory.low is memory.high: the curve has no knee below it",
     };
-    let mut sentences = vec![
-        format!(
-            "memory.high is the least limit run that keeps the target{seeds} (not `{}`), \
-             as does every larger one{below}",
-            sized.targets.join("`, nor `")
-        ),
+    let mut sentences = check::founded(sized, advice);
+    sentences.extend([
         format!(
             "memory.max is {headroom} % above it (--headroom): room for reclaim, and for what the trace does not show; \
              a group that uses all of it is killed"
         ),
         low_said.to_owned(),
-    ];
+    ]);
     if let Some(run) = &advice.run_as_set {
         let kept = if run.keeps == Some(true) { "keeps" } else { "does not keep" };
         let slower = run
@@ -71,11 +64,14 @@ pub(super) fn advised(sized: &Sized) -> (String, Vec<String>) {
         sentences
             .push(format!("all three set at once were run, too: that {kept} the target ({slower}{hits})"));
     }
+    if sized.program.is_none() && sized.verified.is_none() {
+        sentences.push("not checked: the model alone says so (`--verify` checks it)".to_owned());
+    }
     (heading, sentences)
 }
 
 /// A number or, of several seeds that differ, the least to the most.
-fn ranged(spread: Spread, factor: f64, places: usize) -> String {
+pub(super) fn ranged(spread: Spread, factor: f64, places: usize) -> String {
     let text = |value: f64| {
         let text = format!("{:.places$}", value * factor);
         if text.trim_start_matches(['-', '0', '.']).is_empty() { "0".to_owned() } else { text }
@@ -85,7 +81,7 @@ fn ranged(spread: Spread, factor: f64, places: usize) -> String {
 }
 
 /// Digits for a number of this size.
-fn places(most: f64) -> usize {
+pub(super) fn places(most: f64) -> usize {
     match most.abs() {
         most if most >= 100.0 => 0,
         most if most >= 10.0 => 1,
@@ -128,7 +124,7 @@ fn cells(point: &SizedPoint) -> [Cell; 7] {
     ]
 }
 
-fn limit(limit: Option<u64>) -> Cell {
+pub(super) fn limit(limit: Option<u64>) -> Cell {
     limit.map_or("none".to_owned(), mib).into()
 }
 
@@ -200,6 +196,9 @@ pub(super) fn extra(sized: &Sized) -> Vec<(String, Table, String)> {
             ]);
         }
         extra.push(("the sample beside the whole trace, at the same limits".to_owned(), table, off(sized)));
+    }
+    if let Some(check) = &sized.program {
+        extra.push(check::table(check, sized.advice.as_ref().map(|advice| advice.high)));
     }
     if let Some((kernel, points)) = sized.verified.as_ref().filter(|(_, points)| !points.is_empty()) {
         let mut table = headed(&["point", "limit", "by"]).named_by(3);

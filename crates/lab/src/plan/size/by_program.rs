@@ -1,0 +1,292 @@
+//! The program itself at limits that the model chose: in a memory cgroup, cold, as often as its length allows.
+//!
+//! Runs begin at what the model recommends and end where neighbours tell apart what is enough ([`super::bracket`]). What
+//! they say takes the place of the model's recommendation; the model is run at the same limits, so that both stand side
+//! by side. Times are medians of several runs: three of a program that takes less than ten seconds, two of one that
+//! takes less than a minute. A single kill, another exit status than without a limit, or [`TIMES`] its time is a
+//! failure.
+//!
+//! Left out: what a program does to files between two runs, which is its own business; other programs on the host.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use linux::LinuxError;
+use linux::limited::{Limited, LimitedEnd, LimitedRun, Room, by_shell};
+use recording::{OomKill, Recording};
+use report::{Advice, CheckedPoint, ProgramCheck, Spread};
+use units::Bytes;
+
+use super::bracket::{Bracket, next};
+use super::control::SizeProgress;
+use super::curve::rounded_up;
+use super::measured::Target;
+use super::runs::Source;
+use super::search::Search;
+use crate::error::LabError;
+use crate::resolve::texts::shell_quoted;
+
+/// A run that takes so many times the time without a limit, and [`MORE`], is ended.
+const TIMES: u32 = 4;
+const MORE: Duration = Duration::from_secs(5);
+/// Without a limit it may take so long.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
+/// What a target on the program itself can be about.
+const MEASURED: [&str; 3] = ["replay_seconds", "in_requests_seconds", "refaults"];
+
+/// Runs at one limit, and what is made of them.
+struct Ran {
+    limit: Bytes,
+    runs: Vec<Limited>,
+    keeps: bool,
+}
+
+/// What all runs share.
+struct Bench<'a> {
+    room: Room,
+    command: Vec<OsString>,
+    cold: Vec<PathBuf>,
+    target: Target,
+    base: Vec<Limited>,
+    search: &'a Search<'a>,
+}
+
+impl Search<'_> {
+    /// Runs the program, and puts what is enough for it in place of what the model recommends.
+    ///
+    /// # Errors
+    /// The model cannot be run at a limit; it was stopped during the runs without a limit. What else keeps the program
+    /// from being checked is a note.
+    pub(super) fn check_by_program(&mut self) -> Result<(), LabError> {
+        let start = self.advice.as_ref().map_or(self.held, |advice| Bytes(advice.high));
+        let Some((shown, command)) = self.command_of_program() else {
+            self.not_verified.push(
+                "Not checked: the trace does not name a command that can be run again; name it after `--`."
+                    .to_owned(),
+            );
+            return Ok(());
+        };
+        let begun = Bench::begin(self, command);
+        let (place, base, mut ran) = match begun.and_then(|bench| bench.all(start)) {
+            Ok(found) => found,
+            Err(LabError::Interrupted { .. }) => {
+                self.stopped = true;
+                return Ok(());
+            }
+            Err(error) => {
+                let hint = error.hint().map_or_else(String::new, |hint| format!("; {hint}"));
+                self.not_verified.push(format!("Not checked with the program itself: {error}{hint}."));
+                return Ok(());
+            }
+        };
+        ran.sort_by_key(|ran| ran.limit);
+        let limits: Vec<Bytes> = ran.iter().map(|ran| ran.limit).collect();
+        self.add(&limits)?;
+        let Bracket { enough, too_small } = Bracket::of(&kept(&ran));
+        let points = ran.iter().map(|ran| self.checked(ran, &base)).collect::<Result<_, _>>()?;
+        let model = self.advice.take();
+        self.advice = enough.map(|enough| self.advised(enough, too_small, model.as_ref()));
+        self.program = Some(ProgramCheck {
+            command: shown,
+            place: place.to_owned(),
+            base: point(None, &base, true),
+            points,
+            model: model.map(|advice| advice.high),
+        });
+        Ok(())
+    }
+
+    /// The command that was named, or that of the trace, for a reader and for a run.
+    fn command_of_program(&self) -> Option<(String, Vec<OsString>)> {
+        let named = &self.field.plan.program;
+        if !named.is_empty() {
+            let words = named.iter().map(|word| shell_quoted(&word.to_string_lossy()));
+            return Some((words.collect::<Vec<_>>().join(" "), named.clone()));
+        }
+        let Source::Program { trace, .. } = &self.field.source else { return None };
+        (trace.source == trace::CAPTURED).then(|| (trace.command.clone(), by_shell(&trace.command)))
+    }
+
+    /// Files whose pages leave the cache before each run.
+    fn files(&self) -> Vec<PathBuf> {
+        let Source::Program { trace, .. } = &self.field.source else { return Vec::new() };
+        trace.files.iter().filter(|file| !file.in_memory).map(|file| PathBuf::from(&file.path)).collect()
+    }
+
+    /// Beside what the model says of the same limit.
+    fn checked(&self, ran: &Ran, base: &[Limited]) -> Result<CheckedPoint, LabError> {
+        let mut checked = point(Some(ran.limit), &ran.runs, ran.keeps);
+        checked.slowdown = slowdown(&ran.runs, base);
+        if let Some(model) = self.limited.get(&ran.limit) {
+            let model = super::measured::point(Some(ran.limit), &self.base, model, &self.target)?;
+            checked.predicted = model.slowdown.map(|slowdown| slowdown.mean);
+            checked.predicted_killed = model.killed > 0;
+        }
+        Ok(checked)
+    }
+
+    /// What to set by the runs of the program. `memory.low` moves as `memory.high` does.
+    fn advised(&self, enough: Bytes, too_small: Option<Bytes>, model: Option<&Advice>) -> Advice {
+        let headroom = self.field.plan.headroom;
+        let factor = model.map_or(1.0, |model| enough.get() as f64 / model.high as f64);
+        let low = model.map_or(enough, |model| rounded_up(model.low as f64 * factor).min(enough));
+        Advice {
+            high: enough.get(),
+            max: rounded_up(enough.get() as f64 * (1.0 + headroom / 100.0)).get(),
+            low: low.get(),
+            too_small: too_small.map(Bytes::get),
+            headroom,
+            run_as_set: None,
+            low_is_knee: model.is_some_and(|model| model.low_is_knee),
+        }
+    }
+}
+
+impl<'a> Bench<'a> {
+    /// Makes a place, and runs the program there without a limit.
+    fn begin(search: &'a Search<'a>, command: Vec<OsString>) -> Result<Self, LabError> {
+        let mut target = search.target.clone();
+        target.limits.retain(|limit| MEASURED.contains(&limit.name.as_str()));
+        if target.limits.is_empty() {
+            let message = "the target is about nothing that a program's run tells";
+            return Err(LabError::refused(
+                message,
+                "it tells `replay_seconds` and `refaults`; `--slowdown 5%` is one",
+            ));
+        }
+        let room = Room::make().map_err(refused)?;
+        let cold = search.files();
+        let mut bench = Self { room, command, cold, target, base: Vec::new(), search };
+        let first = bench.once(None, LONGEST)?;
+        if matches!(first.end, LimitedEnd::Exited(126 | 127)) {
+            let message = format!("the command cannot be run here: {}", last_line(&first.output));
+            return Err(LabError::refused(
+                message,
+                "go where it was captured, or name the command after `--`",
+            ));
+        }
+        let more = repeats(first.wall) - 1;
+        bench.base.push(first);
+        for _ in 0..more {
+            let run = bench.once(None, LONGEST)?;
+            bench.base.push(run);
+        }
+        Ok(bench)
+    }
+
+    /// All limits that tell something; those that had finished where it was stopped.
+    fn all(self, start: Bytes) -> Result<(&'static str, Vec<Limited>, Vec<Ran>), LabError> {
+        let most = self.base.iter().map(|run| run.peak).max().unwrap_or_default();
+        let most = rounded_up(most.get() as f64 * 1.02);
+        let mut ran: Vec<Ran> = Vec::new();
+        while let Some(limit) = next(start, most, &kept(&ran)) {
+            match self.at(limit) {
+                Ok(at) => ran.push(at),
+                Err(LabError::Interrupted { .. }) if !ran.is_empty() => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok((self.room.told(), self.base, ran))
+    }
+
+    /// Runs one limit until it is clear: at once where it is killed, else as often as without a limit.
+    fn at(&self, limit: Bytes) -> Result<Ran, LabError> {
+        let longest = self.base.iter().map(|run| run.wall).max().unwrap_or_default();
+        let mut runs = Vec::new();
+        let mut keeps = true;
+        while keeps && runs.len() < self.base.len() {
+            runs.push(self.once(Some(limit), longest * TIMES + MORE)?);
+            let lives = runs.iter().all(|run| run.oom_kills == 0 && run.end == self.base[0].end);
+            // One slow run may be chance; the median of all is not.
+            keeps = lives && (runs.len() < self.base.len() || self.is_kept(&runs)?);
+        }
+        Ok(Ran { limit, runs, keeps })
+    }
+
+    fn is_kept(&self, runs: &[Limited]) -> Result<bool, LabError> {
+        self.target.is_kept(&[as_recording("no limit", &self.base)], &[as_recording("limit", runs)])
+    }
+
+    fn once(&self, limit: Option<Bytes>, patience: Duration) -> Result<Limited, LabError> {
+        let control = self.search.field.control;
+        let run = LimitedRun { command: &self.command, limit, cold: &self.cold, patience };
+        (control.observer)(SizeProgress::Checks { limit });
+        self.room.run(&run, &control.stop).map_err(refused)
+    }
+}
+
+fn refused(error: LinuxError) -> LabError {
+    match error {
+        LinuxError::Stopped => LabError::Interrupted { finished: 0, total: 1 },
+        error => LabError::Refused { message: error.to_string(), hint: error.hint() },
+    }
+}
+
+/// How often a program is run that takes so long.
+fn repeats(wall: Duration) -> usize {
+    match wall.as_secs() {
+        0..10 => 3,
+        10..60 => 2,
+        _ => 1,
+    }
+}
+
+fn kept(ran: &[Ran]) -> Vec<(Bytes, bool)> {
+    ran.iter().map(|ran| (ran.limit, ran.keeps)).collect()
+}
+
+/// The median of runs, with the names that the model's runs have.
+fn as_recording(label: &str, runs: &[Limited]) -> Recording {
+    let mut recording = Recording::new(label.to_owned(), "program", "host", "", 1);
+    let seconds = median(runs, |run| run.wall.as_secs_f64());
+    let refaults = median(runs, |run| run.refaults as f64);
+    recording.metrics = MEASURED.map(str::to_owned).into_iter().zip([seconds, seconds, refaults]).collect();
+    let killed = runs.iter().map(|run| run.oom_kills).sum::<u64>();
+    recording.oom_kills = (0..killed).map(|_| OomKill::default()).collect();
+    recording
+}
+
+fn median(runs: &[Limited], value: impl Fn(&Limited) -> f64) -> f64 {
+    let mut values: Vec<f64> = runs.iter().map(value).collect();
+    values.sort_by(f64::total_cmp);
+    match values.len() {
+        0 => 0.0,
+        n => (values[(n - 1) / 2] + values[n / 2]) / 2.0,
+    }
+}
+
+/// Percent by which the median is above that without a limit; none where it was cut short.
+fn slowdown(runs: &[Limited], base: &[Limited]) -> Option<f64> {
+    let whole = runs.iter().all(|run| run.oom_kills == 0 && run.end == base[0].end);
+    let seconds = |runs: &[Limited]| median(runs, |run| run.wall.as_secs_f64());
+    whole.then(|| 100.0 * (seconds(runs) / seconds(base).max(1e-9) - 1.0))
+}
+
+fn point(limit: Option<Bytes>, runs: &[Limited], keeps: bool) -> CheckedPoint {
+    let most = |value: fn(&Limited) -> Bytes| runs.iter().map(value).max().unwrap_or_default().get();
+    let ended = runs.iter().find_map(|run| match run.end {
+        LimitedEnd::Exited(0) => None,
+        LimitedEnd::Exited(status) => Some(format!("exit status {status}")),
+        LimitedEnd::TooLong => Some(format!("ended after {:.0} s", run.wall.as_secs_f64())),
+    });
+    CheckedPoint {
+        limit: limit.map(Bytes::get),
+        seconds: Spread::of(runs.iter().map(|run| run.wall.as_secs_f64())),
+        runs: runs.len(),
+        slowdown: None,
+        predicted: None,
+        predicted_killed: false,
+        refaults: median(runs, |run| run.refaults as f64),
+        major_faults: median(runs, |run| run.major_faults as f64),
+        peak: most(|run| run.peak),
+        anon_peak: most(|run| run.anon_peak),
+        killed: runs.iter().filter(|run| run.oom_kills > 0).count(),
+        ended,
+        keeps,
+    }
+}
+
+fn last_line(text: &str) -> &str {
+    text.lines().last().unwrap_or("it says nothing")
+}
