@@ -15,6 +15,7 @@ mod bounds;
 mod cgroup;
 mod control;
 mod discover;
+pub mod disk_speed;
 mod error;
 pub mod host;
 mod in_memory;

@@ -250,6 +250,8 @@ pub(crate) struct AskedSize {
     sample: Option<String>,
     check_sample: bool,
     verify: Option<String>,
+    program: Vec<String>,
+    disk: Option<String>,
     interval: Option<String>,
 }
 
@@ -282,7 +284,8 @@ pub(crate) fn size_trace(
         sample: of.sample,
         check_sample: of.check_sample,
         verify: of.verify,
-        program: Vec::new(),
+        program: of.program.into_iter().map(Into::into).collect(),
+        disk: of.disk,
         interval: of.interval,
     };
     let plan = request.plan().or_raised(py)?;

@@ -126,6 +126,10 @@ impl Watch {
                     seen.done = finished;
                     seen.text = format!("{label}, seed {seed}");
                 }
+                SizeProgress::Checks { limit } => {
+                    let at = limit.map_or("without a limit".to_owned(), |limit| format!("at {limit}"));
+                    seen.text = format!("the program itself, {at}");
+                }
                 SizeProgress::Timed { .. } => {}
             }
         };

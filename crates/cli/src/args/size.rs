@@ -31,6 +31,11 @@ pub(crate) struct SizeArgs {
     /// Machine [default: vm-2cpu] [example: vm-2cpu]
     #[arg(long, value_name = "MACHINE", help_heading = "Kernel and machine")]
     pub(crate) machine: Option<String>,
+    /// Disk: `nvme`, `ssd`, `hdd`, `network`, `measured` (this host's), or LATENCY:BETWEEN:BANDWIDTH:READAHEAD; several
+    /// after commas: the first counts, the others stand beside it [default: measured where the files of a captured
+    /// program lie, beside network; else the machine's] [example: nvme,hdd]
+    #[arg(long, value_name = "DISK", help_heading = "Kernel and machine", allow_hyphen_values = true)]
+    pub(crate) disk: Option<String>,
     /// Memory of the machine, which is not to be the limit [default: half as much again as the trace asks for, and 1G]
     /// [example: 8G]
     #[arg(long, value_name = "SIZE", help_heading = "Kernel and machine", allow_hyphen_values = true)]

@@ -56,6 +56,7 @@ fn request(args: &SizeArgs) -> SizeRequest {
         timing: args.reading.timing,
         kernel: args.kernel.clone(),
         machine: args.machine.clone(),
+        disk: args.disk.clone(),
         mem: args.mem.clone(),
         sysctls: args.sysctls.clone(),
         seed: args.seed,

@@ -1,6 +1,6 @@
 //! `pagetide size`: small traces whose need is known, forms of the result, and wrong inputs.
 
-use crate::support::{Scene, refused};
+use crate::support::{Scene, refused, skipped};
 
 /// Reads of 4 KiB all over 24 MiB of a device, in no order that readahead would follow
 fn blocks() -> String {
@@ -21,7 +21,7 @@ fn program_log() -> String {
             i % 1000
         )
     };
-    let open = "7 1700000000.000000 openat(AT_FDCWD</>, \"/data\", O_RDONLY) = 3</data> <0.000010>\n";
+    let open = "7 1700000099.999000 openat(AT_FDCWD</>, \"/data\", O_RDONLY) = 3</data> <0.000010>\n";
     format!("{open}{}", (0..4_096).map(read).collect::<String>())
 }
 
@@ -154,6 +154,8 @@ fn a_size_reads_from_what_to_set_to_what_it_rests_on() {
 
     what it rests on
       - Without a limit it keeps 14.2 MiB in memory.
+      - The disk is that of the machine vm-2cpu: `--disk nvme`, `ssd`, `hdd` or
+        `network` takes another.
       - Of the pages asked for, 39.8 % are asked for the first time: they miss at
         every limit, but for those that are read ahead.
       - Each request is made as soon as the one before is done, so run time is
@@ -186,6 +188,30 @@ fn a_log_of_a_program_is_sized_as_a_program() {
     assert!(shown.contains("`--sample`") && shown.contains("`--warmup`"), "{shown}");
 }
 
+/// What a limit takes has to be read again, and how long that takes is the disk's business.
+#[test]
+fn a_slower_disk_asks_for_more_memory_and_stands_beside_the_first() {
+    let scene = Scene::new();
+    scene.file("app.log", program_log());
+    let high = |disk: &str| {
+        let command =
+            format!("size app.log --limits 2M,4M,6M,32M --slowdown 20% --disk {disk} --format json -q");
+        let found = json(&scene.data(&command));
+        (found["advice"]["memory_high_bytes"].as_u64().unwrap(), found["other_disks"].clone())
+    };
+    let (fast, beside) = high("85us:2us:3G:128k,network");
+    let (slow, alone) = high("network");
+    assert!(fast < slow, "{fast} and {slow}");
+    assert_eq!(
+        (beside[0]["disk"].as_str(), beside[0]["memory_high_bytes"].as_u64()),
+        (Some("network"), Some(slow))
+    );
+    assert!(beside[0]["slowdown_percent_at_advice"].as_f64().unwrap() > 20.0, "{beside}");
+    assert_eq!(alone.as_array().unwrap().len(), 0);
+    let practices = json(&scene.data("size app.log --limits 2M,32M --format json -q"))["practices"].clone();
+    assert_eq!(practices.as_array().unwrap().len(), 4, "{practices}");
+}
+
 /// A program that needs far more than its trace tells: the check finds that the recommendation kills it, and what does
 /// not.
 #[test]
@@ -199,7 +225,7 @@ fn a_recommendation_that_kills_is_corrected_by_the_program_itself() {
     let found = json(std::str::from_utf8(&output.stdout).unwrap());
     let notes = found["notes"].to_string();
     if notes.contains("no memory cgroup can be created here") {
-        return eprintln!("skipped: {notes}");
+        return skipped(&notes);
     }
     let check = &found["program_check"];
     let advised = found["advice"]["memory_high_bytes"].as_u64().unwrap();
@@ -255,6 +281,9 @@ fn what_cannot_be_sized_is_refused_with_what_to_do() {
             "size trace.csv --fail-if nosuchmetric>3",
             "size trace.csv --verify sim",
             "size trace.csv --verify uml -- true",
+            "size trace.csv --disk floppy",
+            "size trace.csv --disk hdd,hdd",
+            "size trace.csv --disk measured",
             "size wide.csv --mem 16M",
             "size trace.csv --kernel linux-2.6.32",
             "size trace.csv --plot there.svg",

@@ -11,11 +11,13 @@
 //! | `size/runs.rs` | the runs, of the whole or of a sample, in parallel |
 //! | `size/search.rs` | what has run so far, and the curve that it makes |
 //! | `size/curve.rs` | the knee, what is enough, and which limit to run next |
+//! | `size/disks.rs` | the disk that it is for, and what another one would change |
 //! | `size/measured.rs` | what a limit came to, and whether it keeps the target |
 //! | `size/advice.rs` | what to set |
 //! | `size/verify.rs` | three points on a real kernel |
 //! | `size/by_program.rs` | the program itself at limits, and what that corrects |
 //! | `size/bracket.rs` | which limit it is run at next |
+//! | `size/practice.rs` | what people set today, and what it would cost |
 //! | `size/notes.rs` | what a reader must know |
 //!
 //! Left out: how it is shown (`pagetide-report`, `size`).
@@ -25,9 +27,11 @@ mod bracket;
 mod by_program;
 mod control;
 mod curve;
+mod disks;
 mod measured;
 mod notes;
 mod plan;
+mod practice;
 mod runs;
 mod search;
 mod verify;
@@ -37,6 +41,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use report::{Sized, SizedKnee};
+use trace::Trace;
 use trace::info::TraceInfo;
 use workload::limits::Limits;
 use workload::replay::{Held, Sample, Timing};
@@ -71,21 +76,32 @@ impl SizePlan {
     ) -> Result<(Sized, Option<LabError>), LabError> {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build()?;
         pool.install(|| {
-            let source = self.source(control)?;
-            let field = Field::new(self, control, source, out)?;
-            let mut search = Search::begin(field)?;
+            let trace = self.program_trace()?;
+            let disks::OnDisk { plan, told, beside } = self.on_its_disk(trace.as_deref())?;
+            let source = plan.source(trace, control)?;
+            let field = Field::new(&plan, control, source, out)?;
+            let mut search = Search::begin(field, 0)?;
+            search.disk = told;
             search.run()?;
+            search.practices()?;
+            search.other_disks(&beside)?;
+            search.check()?;
             search.result()
         })
     }
 
-    /// The trace of a program, or one of requests, told by its content.
-    fn source(&self, control: &SizeControl) -> Result<Source, LabError> {
+    /// The trace of a program, if it is one, told by its content.
+    fn program_trace(&self) -> Result<Option<Arc<Trace>>, LabError> {
         if self.reads_stdin() || !program::is_one(&self.trace) {
-            return self.read(control);
+            return Ok(None);
         }
         self.check_program()?;
-        let trace = program::read(&self.trace)?;
+        program::read(&self.trace).map(Some)
+    }
+
+    /// That, or a trace of requests.
+    fn source(&self, trace: Option<Arc<Trace>>, control: &SizeControl) -> Result<Source, LabError> {
+        let Some(trace) = trace else { return self.read(control) };
         let like = self.program_scenario()?;
         let like = Box::new(program::scenario(&like, &self.trace, &trace, Limits::default())?);
         Ok(Source::Program { info: Box::new(TraceInfo::of(&trace)), trace, like })
@@ -163,6 +179,12 @@ impl Search<'_> {
         if plan.check_sample && !self.stopped {
             self.check_sample()?;
         }
+        Ok(())
+    }
+
+    /// Has somebody else say whether it is so, if that was asked for.
+    fn check(&mut self) -> Result<(), LabError> {
+        let plan = self.field.plan;
         if self.stopped {
             return Ok(());
         }
@@ -209,9 +231,12 @@ impl Search<'_> {
             checked: self.checked,
             verified: self.verified,
             program: self.program,
+            practices: self.practices,
+            other_disks: self.other_disks,
             command: plan.command(),
             runs: finished,
         };
+        sized.notes.splice(0..0, self.disk);
         sized.notes.extend(self.not_verified);
         Ok((sized, interrupted.or(not_kept)))
     }

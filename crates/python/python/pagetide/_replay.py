@@ -20,6 +20,8 @@ _SIZE_OPTIONS = (
     "sample",
     "check_sample",
     "verify",
+    "program",
+    "disk",
     "kernel",
     "machine",
     "seed",
@@ -106,6 +108,8 @@ def size(
     sample: str | None = None,
     check_sample: bool = False,
     verify: str | None = None,
+    program: Sequence[str] = (),
+    disk: str | None = None,
     kernel: str | None = None,
     machine: str | None = None,
     mem: MemorySize | None = None,
@@ -133,7 +137,11 @@ def size(
         resolution: How near the limits are between which the knee and the target lie: "5%".
         sample: A hashed part of the trace's addresses instead of all: "1/16".
         check_sample: Run all of the trace at the same limits, too.
-        verify: A real kernel that runs three points, too: "vm:6.12".
+        verify: "program" runs the program itself at the recommendation and around it, in a memory cgroup of this host;
+            "uml:6.12" replays three points on a real kernel.
+        program: The command to run for that, word by word; else that of the trace.
+        disk: "nvme", "ssd", "hdd", "network" or "measured", several after commas; else this host's, measured where
+            the files of a captured program lie.
         seeds: So many runs of each limit.
         out: A new folder for the recordings.
 
@@ -149,6 +157,7 @@ def size(
     of["mem"] = None if mem is None else text_of(mem)
     of["limits"] = None if limits is None else _listed(limits)
     of["fail_if"] = list(fail_if)
+    of["program"] = list(program)
     of["sysctls"] = [f"{name}={text_of(value)}" for name, value in (sysctls or {}).items()]
     folder = None if out is None else os.fspath(out)
     return _native.size_trace(of, reading(given), jobs, folder, watcher(progress))

@@ -5,7 +5,7 @@
 
 use units::{Bytes, PAGE_SIZE, parse_nanos, parse_size};
 
-use crate::hardware::device::IoScheduler;
+use crate::hardware::device::{DeviceModel, IoScheduler};
 use crate::machines::spec::{MachineError, MachineSpec};
 
 /// Something of a machine that can be changed.
@@ -29,7 +29,17 @@ const LOG_MAX: u64 = 2 << 30;
 /// As many requests as a disk's queue holds.
 const GATHERS_MAX: u16 = 128;
 
-pub(super) const CHANGES: [Change; 11] = [
+pub(super) const CHANGES: [Change; 12] = [
+    Change {
+        name: "disk",
+        takes: "`nvme`, `ssd`, `hdd`, `network`, or LATENCY:BETWEEN:BANDWIDTH:READAHEAD of a measured one, such as 92us:9us:2G:128k",
+        set: |spec, text| {
+            let (disk, readahead) =
+                DeviceModel::of_class(text).map(|disk| (disk, None)).or_else(|| measured(text))?;
+            (spec.rotational, spec.readahead, spec.disk) = (disk.turns(), readahead, disk);
+            Some(())
+        },
+    },
     Change {
         name: "cpus",
         takes: "a number from the machine's nodes to 1024",
@@ -133,6 +143,25 @@ pub(super) const CHANGES: [Change; 11] = [
     },
 ];
 
+/// A disk of which a random read of a page was timed, alone and many at a time, and reads in sequence, and its
+/// readahead, if that was read.
+fn measured(text: &str) -> Option<(DeviceModel, Option<Bytes>)> {
+    let mut parts = text.split(':');
+    let [latency, between, bandwidth] = [parts.next()?, parts.next()?, parts.next()?];
+    let readahead = match parts.next() {
+        None => None,
+        Some(text) => {
+            let size = parse_size(text).ok().filter(|size| size.get().is_multiple_of(PAGE_SIZE))?;
+            Some(Some(size).filter(|size| size.get() <= READAHEAD_MAX)?)
+        }
+    };
+    let limit = |Bytes(bytes): &Bytes| (1..=BANDWIDTH_MAX).contains(bytes);
+    let bandwidth = parse_size(bandwidth).ok().filter(limit)?.get();
+    let (latency, between) = (parse_nanos(latency).ok()?, parse_nanos(between).ok()?);
+    let is_one = parts.next().is_none() && between <= latency;
+    is_one.then(|| (DeviceModel::measured(latency, between, bandwidth), readahead))
+}
+
 fn number(text: &str) -> Option<u16> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| digits)
@@ -175,6 +204,13 @@ mod tests {
         assert_eq!((changed.cpus, changed.disks, changed.readahead), (16, 2, Some(Bytes(128 << 10))));
         assert_eq!((changed.disk.read.bandwidth, changed.disk.segment), (50 << 20, Nanos(2_000)));
         assert_eq!(changed.cpu_percent, 50);
+        let disk = |text: &str| MachineSpec::parse(&format!("vm-2cpu+disk={text}")).map(|spec| spec.disk);
+        assert_eq!(disk("hdd").unwrap(), DeviceModel::SATA_HDD);
+        let measured = disk("92us:9us:2G:64k").unwrap().read;
+        assert_eq!(
+            (measured.latency, measured.op, measured.bandwidth),
+            (Nanos(83_000), Nanos(9_000), 2 << 30)
+        );
         assert_eq!(changed.disk.flush, Nanos::from_millis(3));
         assert_eq!((changed.name, changed.least_mem), (plain.name, plain.least_mem));
 
@@ -198,6 +234,8 @@ mod tests {
             "s390-fcp+segment=2",
             "s390-fcp+readahead=5k",
             "s390-fcp+log=1M",
+            "vm-2cpu+disk=floppy",
+            "vm-2cpu+disk=1us:2us:1G",
             "s390-fcp+",
         ]
         .map(|text| {
@@ -206,7 +244,7 @@ mod tests {
         });
         insta::assert_snapshot!(said.join("\n"), @"
         unknown machine `s390-fpc`; `pagetide list machines` shows the names
-        machines have no `cpu` to change; it is one of `cpus`, `cpu_percent`, `disks`, `readahead`, `bandwidth`, `adapter`, `segment`, `log`, `flush`, `gathers`, `scheduler`, as in `s390-fcp+cpus=16`
+        machines have no `cpu` to change; it is one of `disk`, `cpus`, `cpu_percent`, `disks`, `readahead`, `bandwidth`, `adapter`, `segment`, `log`, `flush`, `gathers`, `scheduler`, as in `s390-fcp+cpus=16`
         `cpus` of a machine cannot be ``; it takes a number from the machine's nodes to 1024
         `cpus` of a machine cannot be `0`; it takes a number from the machine's nodes to 1024
         `cpus` of a machine cannot be `1`; it takes a number from the machine's nodes to 1024
@@ -214,7 +252,9 @@ mod tests {
         `segment` of a machine cannot be `2`; it takes a time for each run of adjacent frames in a request, such as 2us
         `readahead` of a machine cannot be `5k`; it takes a size from 0 to 64M in whole pages
         `log` of a machine cannot be `1M`; it takes the size of the log that a disk has as XFS, from 4M to 2G
-        machines have no `` to change; it is one of `cpus`, `cpu_percent`, `disks`, `readahead`, `bandwidth`, `adapter`, `segment`, `log`, `flush`, `gathers`, `scheduler`, as in `s390-fcp+cpus=16`
+        `disk` of a machine cannot be `floppy`; it takes `nvme`, `ssd`, `hdd`, `network`, or LATENCY:BETWEEN:BANDWIDTH:READAHEAD of a measured one, such as 92us:9us:2G:128k
+        `disk` of a machine cannot be `1us:2us:1G`; it takes `nvme`, `ssd`, `hdd`, `network`, or LATENCY:BETWEEN:BANDWIDTH:READAHEAD of a measured one, such as 92us:9us:2G:128k
+        machines have no `` to change; it is one of `disk`, `cpus`, `cpu_percent`, `disks`, `readahead`, `bandwidth`, `adapter`, `segment`, `log`, `flush`, `gathers`, `scheduler`, as in `s390-fcp+cpus=16`
         ");
     }
 }

@@ -1,10 +1,10 @@
 //! The program itself at limits that the model chose: in a memory cgroup, cold, as often as its length allows.
 //!
-//! Runs begin at what the model recommends and end where neighbours tell apart what is enough ([`super::bracket`]). What
-//! they say takes the place of the model's recommendation; the model is run at the same limits, so that both stand side
-//! by side. Times are medians of several runs: three of a program that takes less than ten seconds, two of one that
-//! takes less than a minute. A single kill, another exit status than without a limit, or [`TIMES`] its time is a
-//! failure.
+//! Runs begin at what the model recommends and end where neighbours tell apart what is enough ([`super::bracket`]).
+//! What they say takes the place of the model's recommendation; the model is run at the same limits, so that both
+//! stand side by side. Times are medians of several runs: three of a program that takes less than ten seconds, two of
+//! one that takes less than a minute. A single kill, another exit status than without a limit, or [`TIMES`] its time
+//! is a failure.
 //!
 //! Left out: what a program does to files between two runs, which is its own business; other programs on the host.
 

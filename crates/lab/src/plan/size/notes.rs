@@ -1,6 +1,7 @@
 //! What a reader must know of a size: what is in the trace, what was assumed, what was not modelled.
 
 use report::Advice;
+use trace::Trace;
 use units::PAGE_SIZE;
 use workload::amount::Warmup;
 use workload::replay::{Held, Timing, Whole};
@@ -53,8 +54,9 @@ pub(super) fn notes(field: &Field<'_>, advice: Option<&Advice>, stopped: bool) -
         );
     }
     match &field.source {
-        Source::Program { like, .. } => {
+        Source::Program { like, trace, .. } => {
             notes.extend(crate::resolve::program::remarks(like));
+            notes.extend(heap(trace, advice));
             notes.push(UNMODELLED.to_owned());
         }
         Source::Requests { .. } => notes.extend(of_requests(field)),
@@ -118,6 +120,31 @@ fn thinned(field: &Field<'_>) -> String {
              time of calls is not, so times are longer than those of the whole)"
         ),
     }
+}
+
+/// Runtimes whose heap grows with their limit: a file by which they are known, and what sets it.
+const RUNTIMES: [(&str, &str, &str); 3] = [
+    ("/libjvm.so", "the JVM", "-Xmx"),
+    ("/node", "V8", "--max-old-space-size="),
+    ("/libcoreclr.so", ".NET", "DOTNET_GCHeapHardLimit"),
+];
+/// Of `memory.high`, in percent: threads, code and files need the rest.
+const HEAP_PERCENT: u64 = 75;
+
+/// That a heap is to be limited, too, and by what.
+fn heap(trace: &Trace, advice: Option<&Advice>) -> Option<String> {
+    let mib = (advice?.high * HEAP_PERCENT / 100) >> 20;
+    let of = |end: &str| trace.files.iter().any(|file| file.path.ends_with(end));
+    let (_, runtime, flag) = RUNTIMES.into_iter().find(|(end, ..)| of(end))?;
+    let setting = match flag {
+        "-Xmx" => format!("{flag}{mib}m"),
+        "DOTNET_GCHeapHardLimit" => format!("{flag}=0x{:x}", mib << 20),
+        _ => format!("{flag}{mib}"),
+    };
+    Some(format!(
+        "The heap of {runtime} grows with the memory that it finds, so it would not be what this trace has: set \
+         `{setting}` beside the limit ({HEAP_PERCENT} % of memory.high), and check it with `--verify`."
+    ))
 }
 
 /// Whatever the trace is.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use mm::version::presets::Version;
 use mm::version::rules::Cgroups;
+use sim::machines::MachineSpec;
 use units::{Bytes, Nanos};
 use workload::amount::WarmupEnd;
 use workload::limits::Limits;
@@ -24,7 +25,7 @@ use crate::resolve::defaults::first_machine;
 use crate::resolve::program;
 use crate::resolve::request::{Request, Subject};
 use crate::resolve::setting::Setting;
-use crate::resolve::texts::{kernel_named, newest_kernel, shell_quoted, sysctl_pairs};
+use crate::resolve::texts::{first_twice, kernel_named, newest_kernel, shell_quoted, sysctl_pairs};
 use crate::show::fail_if;
 
 /// The fewest limits of a curve that is searched.
@@ -54,6 +55,8 @@ pub struct SizeRequest {
     pub kernel: Option<String>,
     /// The machine; none means the first.
     pub machine: Option<String>,
+    /// Its disk: `nvme`, `ssd`, `hdd`, `network`, `measured`, or several after commas, of which the first counts.
+    pub disk: Option<String>,
     /// Its memory; none: as much as the trace needs.
     pub mem: Option<String>,
     /// Sysctls, each `name=value`.
@@ -90,8 +93,21 @@ pub struct SizeRequest {
 /// What verifies where nobody names a kernel: the program itself. A trace of requests has none, and is replayed on
 /// User-Mode Linux.
 pub const VERIFY_DEFAULT: &str = "program";
+/// What asks for this host's.
+pub(super) const MEASURED: &str = "measured";
 /// User-Mode Linux of the model's version.
 const VERIFY_UML: &str = "uml";
+
+/// Which disks a person asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Disks {
+    /// That of the machine, which was named, too.
+    OfMachine,
+    /// This host's where the trace is that of a captured program, else the machine's.
+    Unsaid,
+    /// These; the first is what the size is for.
+    Named(Vec<String>),
+}
 
 /// Who says whether a recommendation holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,6 +125,7 @@ pub struct SizePlan {
     pub(super) options: ReplayOptions,
     pub(super) kernel: KernelSpec,
     pub(super) machine: String,
+    pub(super) disks: Disks,
     pub(super) mem: Option<Bytes>,
     pub(super) sysctls: BTreeMap<String, String>,
     pub(super) seeds: Vec<u64>,
@@ -147,6 +164,7 @@ impl SizeRequest {
             ));
         }
         let machine = names.vocabulary().machine(self.machine.as_deref().unwrap_or(first_machine().name))?;
+        let disks = self.disks(&machine)?;
         let sysctls = sysctl_pairs(&self.sysctls, &names)?;
         let mem = self.mem.as_deref().map(|mem| parse_mem_of("--mem", mem)).transpose()?;
         if let Some(mem) = mem {
@@ -195,6 +213,7 @@ impl SizeRequest {
             request: self.clone(),
             kernel,
             machine,
+            disks,
             mem,
             sysctls,
             target,
@@ -234,6 +253,24 @@ impl SizeRequest {
                 Err(LabError::refused(message, "put the trace into a file first"))
             }
             Ok(_) => Ok(Some(Verify::Replay(backend))),
+        }
+    }
+
+    /// The disks that were named, each of which a machine can have.
+    fn disks(&self, machine: &str) -> Result<Disks, LabError> {
+        let Some(text) = &self.disk else {
+            return Ok(if self.machine.is_some() { Disks::OfMachine } else { Disks::Unsaid });
+        };
+        let names: Vec<String> = text.split(',').map(|name| name.trim().to_owned()).collect();
+        for name in names.iter().filter(|name| *name != MEASURED) {
+            MachineSpec::parse(&with_disk(machine, name)).map_err(|error| {
+                let hint = format!("{}; `measured` is this host's", error.hint());
+                LabError::refused(format!("`--disk {name}`: {error}"), hint)
+            })?;
+        }
+        match first_twice(&names) {
+            Some(name) => Err(LabError::twice("--disk", name)),
+            None => Ok(Disks::Named(names)),
         }
     }
 
@@ -321,7 +358,20 @@ impl SizeRequest {
     }
 }
 
+fn with_disk(machine: &str, disk: &str) -> String {
+    let base = machine.split("+disk=").next().unwrap_or(machine);
+    format!("{base}+disk={disk}")
+}
+
 impl SizePlan {
+    /// The same on a disk that a machine can have.
+    pub(super) fn on_disk(&self, disk: &str) -> Self {
+        let mut given = self.given.clone();
+        given.retain(|(name, _)| *name != "--disk");
+        given.push(("--disk", disk.to_owned()));
+        Self { machine: with_disk(&self.machine, disk), given, ..self.clone() }
+    }
+
     /// The trace's name.
     pub(super) fn name(&self) -> String {
         file_name(&self.trace)

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use recording::Recording;
-use report::{ProgramCheck, SampleCheck, SizedPoint, VerifiedPoint};
+use report::{OtherDisk, Practice, ProgramCheck, SampleCheck, SizedPoint, VerifiedPoint};
 use units::Bytes;
-use workload::limits::Limits;
+use workload::limits::{GROUP, Limits};
 
 use super::control::SizeProgress;
 use super::curve::Point;
@@ -23,7 +23,7 @@ pub(super) struct Search<'a> {
     /// By limit, for each seed.
     pub(super) limited: BTreeMap<Bytes, Vec<Recording>>,
     pub(super) target: Target,
-    /// What it keeps where nothing limits it.
+    /// The most that it holds where nothing limits it.
     pub(super) held: Bytes,
     pub(super) planned: usize,
     /// With what is recommended set.
@@ -32,14 +32,26 @@ pub(super) struct Search<'a> {
     pub(super) verified: Option<(String, Vec<VerifiedPoint>)>,
     /// Runs of the program itself.
     pub(super) program: Option<ProgramCheck>,
+    /// What there is to say of the disk.
+    pub(super) disk: Option<String>,
+    /// What people set today.
+    pub(super) practices: Vec<Practice>,
+    /// What is enough on other disks.
+    pub(super) other_disks: Vec<OtherDisk>,
     /// What must be known of that.
     pub(super) not_verified: Vec<String>,
     pub(super) stopped: bool,
 }
 
+/// The most that the group held at a sample.
+fn most_held(run: &Recording) -> u64 {
+    let current = run.series.column(&format!("cg_{GROUP}_current")).unwrap_or_default();
+    current.into_iter().max().unwrap_or(0)
+}
+
 impl<'a> Search<'a> {
-    /// Runs it without a limit.
-    pub(super) fn begin(field: Field<'a>) -> Result<Self, LabError> {
+    /// Runs it without a limit; so many runs were planned before.
+    pub(super) fn begin(field: Field<'a>, planned: usize) -> Result<Self, LabError> {
         let target = field.plan.target.clone();
         let mut search = Self {
             field,
@@ -47,11 +59,14 @@ impl<'a> Search<'a> {
             limited: BTreeMap::new(),
             target,
             held: Bytes(0),
-            planned: 0,
+            planned,
             advice: None,
             checked: Vec::new(),
             verified: None,
             program: None,
+            disk: None,
+            practices: Vec::new(),
+            other_disks: Vec::new(),
             not_verified: Vec::new(),
             stopped: false,
         };
@@ -66,7 +81,8 @@ impl<'a> Search<'a> {
         }
         let pages =
             base.iter().filter_map(|run| run.metrics.get("pages_held")).fold(0.0, |a, &b| f64::max(a, b));
-        search.held = Bytes(pages as u64 * units::PAGE_SIZE);
+        let at_end = pages as u64 * units::PAGE_SIZE;
+        search.held = Bytes(base.iter().map(most_held).fold(at_end, u64::max));
         search.base = base;
         // A target on a name that no run has is told before the others.
         search.target.is_kept(&search.base, &search.base)?;

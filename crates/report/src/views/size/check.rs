@@ -2,9 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::data::spread;
+use super::figures::{limit, mib, places, ranged, spread};
 use super::found::{Advice, CheckedPoint, ProgramCheck, Sized};
-use super::text::{limit, mib, places, ranged};
 use crate::document::{Table, row};
 
 /// Who says what is recommended.
@@ -94,7 +93,7 @@ pub(super) fn table(check: &ProgramCheck, enough: Option<u64>) -> (String, Table
 fn marks(point: &CheckedPoint, enough: Option<u64>) -> String {
     let mut marks = Vec::new();
     if point.killed > 0 {
-        marks.push("killed: out of memory".to_owned());
+        marks.push("killed".to_owned());
     }
     marks.extend(point.ended.clone().filter(|_| point.killed == 0));
     if point.limit.is_some() && point.limit == enough {

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::found::{Advice, SampleCheck, Sized, SizedPoint, Spread, VerifiedPoint};
+use super::figures::spread;
+use super::found::{Advice, OtherDisk, Practice, SampleCheck, Sized, SizedPoint, Spread, VerifiedPoint};
 use super::settings::settings;
 use crate::document::Records;
 use crate::judge::known::Known;
@@ -30,6 +31,8 @@ pub(super) fn value(sized: &Sized) -> Value {
         })),
         "advice": sized.advice.as_ref().map(advice),
         "sample_check": sized.checked.iter().map(checked).collect::<Vec<_>>(),
+        "practices": sized.practices.iter().map(|of| practice(of, sized.advice.as_ref())).collect::<Vec<_>>(),
+        "other_disks": sized.other_disks.iter().map(other_disk).collect::<Vec<_>>(),
         "verified": verified,
         "program_check": sized.program.as_ref().map(super::check::value),
         "notes": sized.notes,
@@ -37,13 +40,6 @@ pub(super) fn value(sized: &Sized) -> Value {
         "runs": sized.runs,
         "command": sized.command,
     })
-}
-
-pub(super) fn spread(spread: Option<Spread>) -> Value {
-    spread.map_or(
-        Value::Null,
-        |Spread { least, mean, most }| json!({ "least": least, "mean": mean, "most": most }),
-    )
 }
 
 fn point(point: &SizedPoint) -> Value {
@@ -76,6 +72,26 @@ fn advice(advice: &Advice) -> Value {
         "low_is_knee": advice.low_is_knee,
         "run_as_set": advice.run_as_set.as_ref().map(point),
         "settings": lines,
+    })
+}
+
+fn practice(practice: &Practice, advice: Option<&Advice>) -> Value {
+    json!({
+        "rule": practice.rule,
+        "limit_bytes": practice.limit,
+        "slowdown_percent": practice.slowdown,
+        "killed": practice.killed,
+        "keeps_target": practice.keeps,
+        "bytes_above_advice": advice.map(|advice| practice.limit as i64 - advice.max as i64),
+    })
+}
+
+fn other_disk(other: &OtherDisk) -> Value {
+    json!({
+        "disk": other.disk,
+        "memory_high_bytes": other.high,
+        "slowdown_percent_at_advice": other.slowdown,
+        "killed_at_advice": other.killed,
     })
 }
 

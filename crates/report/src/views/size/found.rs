@@ -149,6 +149,34 @@ pub struct ProgramCheck {
     pub model: Option<u64>,
 }
 
+/// What a rule that people use would set, and what the model says of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Practice {
+    /// The rule.
+    pub rule: String,
+    /// The limit that it gives, in bytes.
+    pub limit: u64,
+    /// How much slower than without a limit, in percent; none where it was killed.
+    pub slowdown: Option<f64>,
+    /// Whether a run was killed.
+    pub killed: bool,
+    /// Whether it keeps the target; none where none was set.
+    pub keeps: Option<bool>,
+}
+
+/// What the model says of another disk.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OtherDisk {
+    /// The disk, as `--disk` takes it.
+    pub disk: String,
+    /// The least limit of those run that keeps the target on it; none where none does.
+    pub high: Option<u64>,
+    /// How much slower it is at the recommendation, in percent.
+    pub slowdown: Option<f64>,
+    /// Whether a run is killed there.
+    pub killed: bool,
+}
+
 /// All that was found of a trace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sized {
@@ -182,6 +210,10 @@ pub struct Sized {
     pub checked: Vec<SampleCheck>,
     /// On a real kernel: which, and the points.
     pub verified: Option<(String, Vec<VerifiedPoint>)>,
+    /// What people set today, each run as a limit.
+    pub practices: Vec<Practice>,
+    /// The same on other disks.
+    pub other_disks: Vec<OtherDisk>,
     /// By runs of the program itself: then the advice is theirs.
     pub program: Option<ProgramCheck>,
     /// What a reader must know, a sentence each.

@@ -2,11 +2,12 @@
 //!
 //! [`Sized`] (`size/found.rs`) holds all that was found; every form is a view of it. Bytes are bytes, ratios 0 to 1,
 //! times seconds. Left out: how it was found (`pagetide-lab`, `size`). Neighbours: `size/text.rs` for sentences and
-//! tables, `size/check.rs` for those of the program itself, `size/data.rs` for programs, `size/settings.rs` for lines to paste, `size/plot.rs` for the figure,
-//! `size/page.rs` for a page with it.
+//! tables, `size/check.rs` for those of the program itself, `size/data.rs` for programs, `size/settings.rs` for lines
+//! to paste, `size/plot.rs` for the figure, `size/page.rs` for a page with it.
 
 mod check;
 mod data;
+mod figures;
 mod found;
 mod page;
 mod plot;
@@ -15,7 +16,8 @@ mod text;
 
 use crate::document::{Block, Document, Mark, Section};
 pub use found::{
-    Advice, CheckedPoint, ProgramCheck, SampleCheck, Sized, SizedKnee, SizedPoint, Spread, VerifiedPoint,
+    Advice, CheckedPoint, OtherDisk, Practice, ProgramCheck, SampleCheck, Sized, SizedKnee, SizedPoint,
+    Spread, VerifiedPoint,
 };
 pub use page::size_page;
 use settings::settings;

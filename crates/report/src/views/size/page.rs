@@ -98,6 +98,8 @@ mod tests {
             checked: Vec::new(),
             verified: None,
             program: None,
+            practices: Vec::new(),
+            other_disks: Vec::new(),
             notes: vec!["One seed.".to_owned()],
             known: None,
             command: "pagetide size t.csv".to_owned(),

@@ -1,7 +1,7 @@
 //! The curve as a figure: hits and run time against memory, with the knee and what keeps the target.
 
+use super::figures::mib;
 use super::found::{Sized, SizedPoint, Spread};
-use super::text::mib;
 use crate::document::axis::Axis;
 use crate::document::figure::{Column, Figure, Key, Mark, NamedLine, Panel};
 

@@ -1,19 +1,10 @@
 //! What a size says: sentences and tables.
 
 use super::check;
+use super::figures::{limit, mib, places, ranged};
 use super::found::{Advice, Sized, SizedPoint, Spread};
 use crate::document::number::plain;
 use crate::document::{Cell, Table, row};
-
-/// Bytes as people say them, to a tenth of a MiB.
-pub(super) fn mib(bytes: u64) -> String {
-    let tenths = (bytes as f64 / 104_857.6).round();
-    if tenths % 10.0 == 0.0 {
-        format!("{:.0} MiB", tenths / 10.0)
-    } else {
-        format!("{:.1} MiB", tenths / 10.0)
-    }
-}
 
 pub(super) fn title(sized: &Sized) -> String {
     let part = sized.one_in.map_or_else(String::new, |one_in| format!(", a sample of 1/{one_in}"));
@@ -70,26 +61,6 @@ pub(super) fn advised(sized: &Sized) -> (String, Vec<String>) {
     (heading, sentences)
 }
 
-/// A number or, of several seeds that differ, the least to the most.
-pub(super) fn ranged(spread: Spread, factor: f64, places: usize) -> String {
-    let text = |value: f64| {
-        let text = format!("{:.places$}", value * factor);
-        if text.trim_start_matches(['-', '0', '.']).is_empty() { "0".to_owned() } else { text }
-    };
-    let (least, most) = (text(spread.least), text(spread.most));
-    if least == most { most } else { format!("{least} to {most}") }
-}
-
-/// Digits for a number of this size.
-pub(super) fn places(most: f64) -> usize {
-    match most.abs() {
-        most if most >= 100.0 => 0,
-        most if most >= 10.0 => 1,
-        most if most >= 1.0 => 2,
-        _ => 3,
-    }
-}
-
 const MIB: f64 = 1.0 / 1_048_576.0;
 
 pub(super) fn curve(sized: &Sized) -> Table {
@@ -124,17 +95,13 @@ fn cells(point: &SizedPoint) -> [Cell; 7] {
     ]
 }
 
-pub(super) fn limit(limit: Option<u64>) -> Cell {
-    limit.map_or("none".to_owned(), mib).into()
-}
-
 /// What there is to say of a row.
 fn marks(sized: &Sized, point: &SizedPoint) -> String {
     let mut marks = Vec::new();
     match (point.killed, sized.seeds.len()) {
         (0, _) => {}
-        (_, 1) => marks.push("killed: out of memory".to_owned()),
-        (killed, seeds) => marks.push(format!("{killed} of {seeds} killed: out of memory")),
+        (_, 1) => marks.push("killed".to_owned()),
+        (killed, seeds) => marks.push(format!("{killed} of {seeds} killed")),
     }
     if point.limit.is_some() && sized.knee.map(|knee| knee.limit) == point.limit {
         marks.push("knee".to_owned());
@@ -197,6 +164,23 @@ pub(super) fn extra(sized: &Sized) -> Vec<(String, Table, String)> {
         }
         extra.push(("the sample beside the whole trace, at the same limits".to_owned(), table, off(sized)));
     }
+    if !sized.practices.is_empty() {
+        extra.push(practices(sized));
+    }
+    if !sized.other_disks.is_empty() {
+        let mut table = Table::new().texts(["disk"]).amounts(["enough", "slower at what is recommended, %"]);
+        for other in &sized.other_disks {
+            let slower = match (other.killed, other.slowdown) {
+                (true, _) => "killed".to_owned(),
+                (false, slowdown) => slowdown.map_or_else(String::new, |slowdown| format!("{slowdown:.1}")),
+            };
+            let enough = other.high.map_or("more than was run".to_owned(), mib);
+            table.push(row![&other.disk, enough, slower]);
+        }
+        let said =
+            "by the model, at the limits of the curve: how fast the disk is decides what a limit costs";
+        extra.push(("on another disk".to_owned(), table, said.to_owned()));
+    }
     if let Some(check) = &sized.program {
         extra.push(check::table(check, sized.advice.as_ref().map(|advice| advice.high)));
     }
@@ -204,7 +188,7 @@ pub(super) fn extra(sized: &Sized) -> Vec<(String, Table, String)> {
         let mut table = headed(&["point", "limit", "by"]).named_by(3);
         for point in points {
             for (by, measured) in [("model", &point.model), (kernel.as_str(), &point.real)] {
-                let killed = if measured.killed > 0 { "killed: out of memory" } else { "" };
+                let killed = if measured.killed > 0 { "killed" } else { "" };
                 let named = row![&point.what, limit(measured.limit), by];
                 table.push(named.into_iter().chain(cells(measured)).chain(row![killed]));
             }
@@ -213,6 +197,27 @@ pub(super) fn extra(sized: &Sized) -> Vec<(String, Table, String)> {
         extra.push((format!("the model beside {kernel}"), table, said.to_owned()));
     }
     extra
+}
+
+/// What people set today, beside what is recommended.
+fn practices(sized: &Sized) -> (String, Table, String) {
+    let mut table =
+        Table::new().texts(["rule"]).amounts(["limit", "slower, %", "beside memory.max"]).texts([""]);
+    for practice in &sized.practices {
+        let slower = practice.slowdown.map_or_else(String::new, |slowdown| format!("{slowdown:.1}"));
+        let beside = sized.advice.as_ref().map_or_else(String::new, |advice| {
+            let sign = if practice.limit < advice.max { '-' } else { '+' };
+            format!("{sign}{}", mib(practice.limit.abs_diff(advice.max)))
+        });
+        let mark = match (practice.killed, practice.keeps) {
+            (true, _) => "killed",
+            (false, Some(false)) => "misses the target",
+            (false, _) => "",
+        };
+        table.push(row![&practice.rule, limit(Some(practice.limit)), slower, beside, mark]);
+    }
+    let said = "by the model, of this run alone: their tools look at weeks";
+    ("what people set today, on this curve".to_owned(), table, said.to_owned())
 }
 
 /// How far off the sample is.
