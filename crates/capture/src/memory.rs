@@ -58,6 +58,8 @@ pub(crate) struct Memory {
     pieces: Ranges<Piece>,
     /// Pages that were there at the last look; whether the process had written them.
     seen: Ranges<bool>,
+    /// What was there already when its process was forked: each page is its parent's, too, until one of them writes.
+    inherited: Ranges<()>,
     /// Where the heap ends; 0 before that is known.
     heap_end: u64,
 }
@@ -68,10 +70,26 @@ impl Memory {
         self.pieces.insert(start, start.saturating_add(pages(len)), Piece { mapping, base: start });
     }
 
+    /// The memory of a child that was forked: a copy, of which no page is its own.
+    pub(crate) fn forked(&self) -> Self {
+        let mut inherited = Ranges::default();
+        self.pieces.all().for_each(|piece| inherited.insert(piece.start, piece.end, ()));
+        let mut seen = Ranges::default();
+        let not_own = self.seen.all().filter(|range| !range.value);
+        not_own.for_each(|range| seen.insert(range.start, range.end, false));
+        Self { pieces: self.pieces.clone(), seen, inherited, heap_end: self.heap_end }
+    }
+
+    /// Ranges in which only what no other process has is its own.
+    pub(crate) fn inherited(&self) -> Vec<(u64, u64)> {
+        self.inherited.all().map(|range| (range.start, range.end)).collect()
+    }
+
     /// Takes away what lies in a range.
     pub(crate) fn unmap(&mut self, start: u64, len: u64) -> Vec<Part> {
         let end = start.saturating_add(pages(len));
         self.seen.remove(start, end);
+        self.inherited.remove(start, end);
         self.pieces.remove(start, end).iter().filter_map(part).collect()
     }
 
@@ -90,6 +108,9 @@ impl Memory {
         }
         for range in self.seen.remove(from, end) {
             self.seen.insert(moved(range.start), moved(range.end), range.value);
+        }
+        for range in self.inherited.remove(from, end) {
+            self.inherited.insert(moved(range.start), moved(range.end), ());
         }
     }
 
@@ -252,6 +273,21 @@ mod tests {
         let used = Referenced { start: A, end: A + 8 * PAGE, bytes: 2 * PAGE };
         let touched = memory.look(&[region(0, 4, Categories::own())], &[used]);
         assert_eq!(shown(&touched), [(3, 3, 1, true), (3, 0, 1, false)]);
+    }
+
+    /// The child has the parent's page until one of them writes; then the look finds it with nobody else.
+    #[test]
+    fn of_a_fork_only_what_is_no_others_was_written() {
+        let mut parent = Memory::default();
+        parent.map(A, 8 * PAGE, 3);
+        parent.look(&[region(0, 4, Categories::own())], &[]);
+        let mut child = parent.forked();
+        assert_eq!(child.inherited(), [(A, A + 8 * PAGE)]);
+        assert_eq!(child.look(&[], &[]), []);
+        assert_eq!(shown(&child.look(&[region(1, 1, Categories::own())], &[])), [(3, 1, 1, true)]);
+        child.unmap(A, 6 * PAGE);
+        child.map(A, 6 * PAGE, 4);
+        assert_eq!(child.inherited(), [(A + 6 * PAGE, A + 8 * PAGE)]);
     }
 
     #[test]

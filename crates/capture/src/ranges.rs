@@ -56,7 +56,6 @@ impl<T: Copy> Ranges<T> {
     }
 
     /// All of them.
-    #[cfg(test)]
     pub(crate) fn all(&self) -> impl Iterator<Item = Range<T>> {
         self.0.iter().map(|(start, (end, value))| Range { start: *start, end: *end, value: *value })
     }

@@ -225,8 +225,12 @@ impl<'a> Stops<'a> {
 
     /// A task is about to end: its memory is still there.
     fn ending(&self, tid: i32) {
-        let last_of = locked(self.follower).ending(tid).filter(|_| self.looks);
-        let look = last_of.map(|pid| (pid, look_at(tid, true)));
+        let last_of = {
+            let mut follower = locked(self.follower);
+            let last_of = follower.ending(tid).filter(|_| self.looks);
+            last_of.map(|pid| (pid, follower.inherited(pid)))
+        };
+        let look = last_of.map(|(pid, inherited)| (pid, look_at(tid, true, &inherited)));
         let mut follower = locked(self.follower);
         follower.settle(tid);
         follower.name(tid);

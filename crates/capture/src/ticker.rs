@@ -13,6 +13,9 @@ use crate::{locked, maps};
 /// How often signals are looked for.
 const TICK: Duration = Duration::from_millis(50);
 
+/// Between two looks at a process, as many times as long as a look takes: large ones are looked at more seldom.
+const PAUSE: u32 = 4;
+
 /// How often what was done is passed on in any case: little is lost where this process is killed.
 const PASS: Duration = Duration::from_secs(1);
 
@@ -61,7 +64,7 @@ impl Ticker<'_> {
     /// Until the bell rings.
     pub(crate) fn run(&self) {
         let (mut looked_at, mut passed_at) = (Instant::now(), Instant::now());
-        let mut ran = HashMap::new();
+        let mut looked = HashMap::new();
         let tick = self.sample.unwrap_or(TICK).min(TICK);
         while !self.bell.wait(tick) {
             self.pass_signals();
@@ -71,7 +74,7 @@ impl Ticker<'_> {
                 follower.tick();
             }
             if self.sample.is_some_and(|sample| looked_at.elapsed() >= sample) {
-                self.look(&mut ran);
+                self.look(&mut looked);
                 looked_at = Instant::now();
             }
             if passed_at.elapsed() >= PASS {
@@ -96,22 +99,37 @@ impl Ticker<'_> {
         }
     }
 
-    /// Looks at those that have run since; `ran` is for how long each had then.
-    fn look(&self, ran: &mut HashMap<i32, Option<u64>>) {
+    /// Looks at those that have run since, and at those whose pages their parent may have left to them.
+    fn look(&self, looked: &mut HashMap<i32, Looked>) {
         let processes = locked(self.follower).to_look_at();
-        ran.retain(|pid, _| processes.iter().any(|(one, _)| one == pid));
+        looked.retain(|pid, _| processes.iter().any(|(one, _)| one == pid));
         for (pid, tid) in processes {
-            let now = sys::cpu_time(pid);
-            if now.is_some() && ran.insert(pid, now) == Some(now) {
+            let began = Instant::now();
+            let before = looked.get(&pid);
+            if before.is_some_and(|before| began < before.again) {
+                continue;
+            }
+            let inherited = locked(self.follower).inherited(pid);
+            let ran = sys::cpu_time(pid);
+            if ran.is_some() && inherited.is_empty() && before.is_some_and(|before| before.ran == ran) {
                 continue; // It has touched nothing.
             }
-            let look = look_at(tid, true);
+            let look = look_at(tid, true, &inherited);
             let _ = maps::forget_used(tid); // Then what was used before counts again.
+            looked.insert(pid, Looked { ran, again: Instant::now() + began.elapsed() * PAUSE });
             let mut follower = locked(self.follower);
             follower.looked(pid, &look);
             self.outlet.pass(&mut follower);
         }
     }
+}
+
+/// A look at a process.
+struct Looked {
+    /// How long it had run then.
+    ran: Option<u64>,
+    /// When the next one may be.
+    again: Instant,
 }
 
 /// Whether a Ctrl-C at the terminal goes to this process, and with it to the command: some programs take a second

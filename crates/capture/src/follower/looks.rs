@@ -5,6 +5,7 @@
 //! mapping how much of it was used since it was asked to forget.
 
 use std::fs::File;
+use std::io;
 
 use trace::{NONE, OperationKind};
 
@@ -25,14 +26,41 @@ pub(crate) struct Look {
     refused: bool,
 }
 
-/// Looks at the memory of a process, by a task of it that is there. With `used`, also at how much was used.
-pub(crate) fn look_at(tid: i32, used: bool) -> Look {
-    let pagemap = File::open(format!("/proc/{tid}/pagemap"));
-    let Ok(found) = pagemap.and_then(|pagemap| sys::scan(&pagemap, 0, END)) else {
+/// Looks at the memory of a process, by a task of it that is there. With `used`, also at how much was used. Of what is
+/// `inherited` only pages that no other process has are its own.
+pub(crate) fn look_at(tid: i32, used: bool, inherited: &[(u64, u64)]) -> Look {
+    let found = File::open(format!("/proc/{tid}/pagemap")).and_then(|pagemap| {
+        let found = sys::scan(&pagemap, 0, END)?;
+        if inherited.is_empty() { Ok(found) } else { own_of(&pagemap, &found, inherited) }
+    });
+    let Ok(found) = found else {
         return Look { refused: true, ..Look::default() };
     };
     let used = if used { maps::used(tid) } else { Vec::new() };
     Look { found, used, refused: false }
+}
+
+/// The same without pages that are another process's, too.
+fn own_of(pagemap: &File, found: &[Region], inherited: &[(u64, u64)]) -> io::Result<Vec<Region>> {
+    let mut own = Vec::new();
+    for region in found {
+        if !region.categories.is_own() {
+            own.push(*region);
+            continue;
+        }
+        let mut from = region.start;
+        let first = inherited.partition_point(|(_, end)| *end <= region.start);
+        for (start, end) in inherited[first..].iter().take_while(|(start, _)| *start < region.end) {
+            let (start, end) = ((*start).max(from), (*end).min(region.end));
+            own.push(Region { start: from, end: start, ..*region });
+            let alone = sys::alone(pagemap, start, end)?.into_iter();
+            own.extend(alone.map(|(start, end)| Region { start, end, ..*region }));
+            from = end;
+        }
+        own.push(Region { start: from, ..*region });
+    }
+    own.retain(|region| region.start < region.end);
+    Ok(own)
 }
 
 impl Follower {

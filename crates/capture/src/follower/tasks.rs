@@ -94,7 +94,7 @@ impl Follower {
             let memory = match born {
                 Born::Vfork => memory,
                 Born::Fork | Born::Clone => {
-                    let copy = self.memories.get(&memory).cloned().unwrap_or_default();
+                    let copy = self.memories.get(&memory).map(Memory::forked).unwrap_or_default();
                     self.new_memory(copy)
                 }
             };
@@ -190,6 +190,12 @@ impl Follower {
         let last = process.tasks == 1
             || self.tasks.values().filter(|task| task.process == pid).all(|task| task.ending);
         (last && alone).then_some(pid)
+    }
+
+    /// What a process has of the one that forked it.
+    pub(crate) fn inherited(&self, pid: i32) -> Vec<(u64, u64)> {
+        let memory = self.processes.get(&pid).and_then(|process| self.memories.get(&process.memory));
+        memory.map(Memory::inherited).unwrap_or_default()
     }
 
     /// Processes to look at, each memory once, with a task of each that is there.

@@ -18,7 +18,7 @@ pub(crate) use nudge::{Sleeper, sleeper};
 pub(crate) use probe::{Cost, KINDS, MAPPED_PAGES, READ_MORE};
 #[cfg(test)]
 pub(crate) use scan::Categories;
-pub(crate) use scan::{Region, scan};
+pub(crate) use scan::{Region, alone, scan};
 pub(crate) use seccomp::{Instruction, Notices, listens};
 pub(crate) use spawn::{Child, fork_probe, fork_stopped};
 pub(crate) use tracing::{

@@ -100,6 +100,24 @@ pub(crate) fn scan(pagemap: &File, start: u64, end: u64) -> io::Result<Vec<Regio
     Ok(found)
 }
 
+/// Of the pages of `start..end` those that no other process has, in ranges: bit 56 of pagemap's entries.
+///
+/// # Errors
+/// The process is gone, or its pages are not for us to see.
+pub(crate) fn alone(pagemap: &File, start: u64, end: u64) -> io::Result<Vec<(u64, u64)>> {
+    const ALONE: u64 = 1 << 56 | 1 << 63;
+    let mut found: Vec<(u64, u64)> = Vec::new();
+    each_entry(pagemap, start, end, |page, entry| {
+        let (from, to) = (page * PAGE, (page + 1) * PAGE);
+        match found.last_mut() {
+            _ if entry & ALONE != ALONE => {}
+            Some(last) if last.1 == from => last.1 = to,
+            _ => found.push((from, to)),
+        }
+    })?;
+    Ok(found)
+}
+
 #[allow(unsafe_code)]
 fn scan_some(pagemap: &File, start: u64, end: u64, found: &mut Vec<Region>) -> io::Result<u64> {
     let nothing = Region { start: 0, end: 0, categories: Categories::default() };
@@ -129,26 +147,35 @@ fn scan_some(pagemap: &File, start: u64, end: u64, found: &mut Vec<Region>) -> i
 
 fn read_entries(pagemap: &File, start: u64, end: u64) -> io::Result<Vec<Region>> {
     let mut found: Vec<Region> = Vec::new();
-    let mut bytes = vec![0; ENTRIES * 8];
+    each_entry(pagemap, start, end, |page, entry| {
+        let categories = Categories::of_entry(entry);
+        let (from, to) = (page * PAGE, (page + 1) * PAGE);
+        match found.last_mut() {
+            _ if !categories.is_there() => {}
+            Some(last) if last.end == from && last.categories == categories => last.end = to,
+            _ => found.push(Region { start: from, end: to, categories }),
+        }
+    })?;
+    Ok(found)
+}
+
+/// Reads pagemap's entries: the number of each page, and what there is to say of it.
+fn each_entry(pagemap: &File, start: u64, end: u64, mut take: impl FnMut(u64, u64)) -> io::Result<()> {
     let mut page = start / PAGE;
-    while page < end.div_ceil(PAGE) {
-        let wanted = usize::try_from(end.div_ceil(PAGE) - page).unwrap_or(ENTRIES).min(ENTRIES);
+    let past = end.div_ceil(PAGE);
+    let mut bytes = vec![0; ENTRIES.min(usize::try_from(past - page).unwrap_or(ENTRIES)) * 8];
+    while page < past {
+        let wanted = usize::try_from(past - page).unwrap_or(ENTRIES).min(ENTRIES);
         let read = pagemap.read_at(&mut bytes[..wanted * 8], page * 8)?;
         if read < 8 {
             break;
         }
         for entry in bytes[..read].as_chunks().0 {
-            let categories = Categories::of_entry(u64::from_ne_bytes(*entry));
-            let (from, to) = (page * PAGE, (page + 1) * PAGE);
+            take(page, u64::from_ne_bytes(*entry));
             page += 1;
-            match found.last_mut() {
-                _ if !categories.is_there() => {}
-                Some(last) if last.end == from && last.categories == categories => last.end = to,
-                _ => found.push(Region { start: from, end: to, categories }),
-            }
         }
     }
-    Ok(found)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -167,5 +194,36 @@ mod tests {
             assert_eq!(pages, 62);
             assert!(found.iter().all(|region| region.categories.is_own()));
         }
+    }
+
+    #[test]
+    fn a_page_is_alone_until_a_fork_and_again_when_one_of_both_wrote() {
+        let bytes = vec![1_u8; 10 * PAGE as usize];
+        let start = (bytes.as_ptr() as u64).next_multiple_of(PAGE);
+        let end = start + 8 * PAGE;
+        let pagemap = File::open("/proc/self/pagemap").unwrap();
+        let pages = || alone(&pagemap, start, end).unwrap().iter().map(|(from, to)| (to - from) / PAGE).sum();
+        assert_eq!(8, pages());
+        // SAFETY: the child only waits to be killed, and is waited for.
+        #[allow(unsafe_code)]
+        let pid = unsafe {
+            match libc::fork() {
+                0 => {
+                    libc::pause();
+                    libc::_exit(0)
+                }
+                pid => pid,
+            }
+        };
+        let shared: u64 = pages();
+        // SAFETY: a page of the vector above, which is written by nobody else.
+        #[allow(unsafe_code)]
+        unsafe {
+            (start as *mut u8).write_volatile(2);
+        }
+        let written: u64 = pages();
+        super::super::kill(pid);
+        super::super::reap(pid);
+        assert_eq!((shared, written, pages()), (0, 1, 8));
     }
 }

@@ -48,3 +48,27 @@ fn mappings_and_what_was_touched_of_them_are_told() {
     // It was moved and has grown: the new part is a mapping of its own.
     assert_eq!(written(mapping(77_777 - 300)), (Some((70_000 - 300) * PAGE), 10 * PAGE));
 }
+
+#[test]
+fn pages_that_were_copied_after_a_fork_are_told_as_the_childs() {
+    if played_on().is_some() {
+        return plays::writes_after_a_fork();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let words = play(
+        "memory::pages_that_were_copied_after_a_fork_are_told_as_the_childs",
+        &folder.path().join("none"),
+    );
+    let seen = follow(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    let mapping = seen.trace.mappings.iter().position(|mapping| mapping.len == 1234 * PAGE).unwrap() as u32;
+    let dirty = seen.of(&[OperationKind::Dirty]);
+    let mut pages = std::collections::BTreeMap::<u32, BTreeSet<u64>>::new();
+    for one in dirty.iter().filter(|one| one.object == mapping) {
+        let touched = (one.offset..one.offset + one.len).step_by(PAGE as usize).map(|at| at / PAGE);
+        pages.entry(one.task).or_default().extend(touched);
+    }
+    let [parent, child] = pages.values().collect::<Vec<_>>()[..] else { panic!("{pages:?}") };
+    assert_eq!((parent.len(), parent.first()), (100, Some(&0)));
+    let copied: BTreeSet<u64> = (0..40).chain(80..90).collect();
+    assert_eq!(child, &copied);
+}

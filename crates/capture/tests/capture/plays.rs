@@ -178,3 +178,28 @@ pub(crate) fn maps(path: &Path) {
         libc::munmap(mapped, 64 * page);
     }
 }
+
+/// Writes 100 pages of memory and forks. Of them the parent writes 40 again and the child 10 others; the child lives
+/// until it has been looked at.
+#[allow(unsafe_code)]
+pub(crate) fn writes_after_a_fork() {
+    let page = 4096;
+    // SAFETY: the kernel chooses the address, and what is touched is within; the harness waits meanwhile. The child
+    // makes calls only, and is waited for.
+    unsafe {
+        let (rights, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        let memory = libc::mmap(std::ptr::null_mut(), 1234 * page, rights, flags, -1, 0);
+        assert_ne!(memory, libc::MAP_FAILED);
+        let memory = memory.cast::<u8>();
+        memory.write_bytes(1, 100 * page);
+        let child = libc::fork();
+        let first = if child == 0 { 80 } else { 0 };
+        let count = if child == 0 { 10 } else { 40 };
+        memory.add(first * page).write_bytes(2, count * page);
+        if child == 0 {
+            libc::usleep(300_000);
+            libc::_exit(0);
+        }
+        libc::waitpid(child, std::ptr::null_mut(), 0);
+    }
+}
