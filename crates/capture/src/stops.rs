@@ -3,7 +3,7 @@
 //! A signal goes on to the task that it was for; a task that a signal stopped stays stopped until it is continued
 //! (`PTRACE_LISTEN`); a new task waits until its parent's event has told whose it is.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -42,6 +42,8 @@ pub(crate) struct Stops<'a> {
     pub(crate) root_ended: &'a AtomicBool,
     /// Tasks that stopped before their parent said whose they are.
     early: BTreeSet<i32>,
+    /// Tasks whose call must be made before their signal: what they blocked before, and the signal.
+    held: BTreeMap<i32, (u64, i32)>,
     ended: Option<Ended>,
     /// It has become the command.
     pub(crate) executed: bool,
@@ -67,6 +69,7 @@ impl<'a> Stops<'a> {
             leave,
             root_ended,
             early: BTreeSet::new(),
+            held: BTreeMap::new(),
             ended: None,
             executed: false,
         }
@@ -168,13 +171,27 @@ impl<'a> Stops<'a> {
     }
 
     fn go_on(&self, tid: i32) {
+        self.resume(tid, 0);
+    }
+
+    fn resume(&self, tid: i32, signal: i32) {
         let how = if self.every_call { Resume::ToCallBoundary } else { Resume::Freely };
-        sys::resume(tid, how, 0);
+        sys::resume(tid, how, signal);
     }
 
     /// A call begins or ends.
-    fn call(&self, tid: i32) {
+    fn call(&mut self, tid: i32) {
         let info = sys::call_info(tid);
+        if let Some(&(blocked, signal)) = self.held.get(&tid) {
+            return match info {
+                CallInfo::Exit(_) => {
+                    self.held.remove(&tid);
+                    sys::block_signals(tid, blocked);
+                    self.resume(tid, signal);
+                }
+                _ => sys::resume(tid, Resume::ToCallBoundary, 0),
+            };
+        }
         let mut follower = locked(self.follower);
         let next = match info {
             CallInfo::Entry { number, arguments, arch } if arch == crate::filter::ARCH => {
@@ -196,14 +213,15 @@ impl<'a> Stops<'a> {
     }
 
     /// A signal is about to be delivered.
-    fn signal(&self, tid: i32, signal: i32) {
+    fn signal(&mut self, tid: i32, signal: i32) {
         if self.notices {
-            sys::restart_quietly(tid, |number, arguments| {
-                locked(self.follower).is_quiet(tid, number, arguments)
-            });
+            let quiet = |number, arguments| locked(self.follower).is_quiet(tid, number, arguments);
+            if let Some(blocked) = sys::restart_quietly(tid, quiet) {
+                self.held.insert(tid, (blocked, signal));
+                return sys::resume(tid, Resume::ToCallBoundary, 0);
+            }
         }
-        let how = if self.every_call { Resume::ToCallBoundary } else { Resume::Freely };
-        sys::resume(tid, how, signal);
+        self.resume(tid, signal);
     }
 
     fn spawned(&mut self, tid: i32, born: Born) {
@@ -256,6 +274,7 @@ impl<'a> Stops<'a> {
 
     fn gone(&mut self, tid: i32, status: i32) {
         self.early.remove(&tid);
+        self.held.remove(&tid);
         let mut follower = locked(self.follower);
         follower.ended(tid);
         // The one that made them may be gone without a word.

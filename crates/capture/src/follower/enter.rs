@@ -10,7 +10,7 @@ use std::sync::Arc;
 use trace::{NONE, OperationKind, TraceMapping};
 
 use super::{Follower, Next, UnderWay};
-use crate::calls::{Call, CopyEnd, Descriptor, MapCall, Wanted, known};
+use crate::calls::{Call, CopyEnd, Descriptor, MapCall, Wanted, Way, known};
 use crate::files::Held;
 use crate::memory::Part;
 use crate::sys;
@@ -278,9 +278,10 @@ impl Follower {
         Next::Done
     }
 
-    /// Whether no signal ends this call, because it is on a file.
+    /// Whether no signal ends this call, because it is on a file, and it is told by a notice, which one can end.
     pub(crate) fn is_quiet(&mut self, tid: i32, number: u64, arguments: [u64; 6]) -> bool {
-        match known(number).map(|known| (known.read)(arguments)) {
+        let noted = known(number).filter(|known| known.way == Way::Noted);
+        match noted.map(|known| (known.read)(arguments)) {
             Some(Call::Transfer { fd, .. }) => self.file_of(tid, fd).is_some(),
             // A pipe or a terminal may be waited for, and a signal ends that.
             Some(Call::Open { path, .. } | Call::OpenHow { path, .. }) => !Self::is_waited_for(tid, path),

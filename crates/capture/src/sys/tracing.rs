@@ -156,24 +156,36 @@ const ERESTARTSYS: i64 = -512;
 /// The same, handler or not.
 const ERESTARTNOINTR: i64 = -513;
 
-/// Has a task that stopped for a signal begin its call again after it, whatever the signal's handler asks for, if
-/// `is_quiet` says of the call's number and arguments that no signal ends it.
+/// Has a task that stopped for a signal begin its call again as if there had been none, and blocks all signals, if
+/// `is_quiet` says of the call's number and arguments that no signal ends it. Returns what was blocked before.
 ///
 /// A notice that nobody has received yet ends with a signal as a read of a pipe does; a read of a file never
-/// does, and programs do not expect it.
+/// does, and programs do not expect it. With one signal after the other the call would never come to be made.
 #[allow(unsafe_code)]
-pub(crate) fn restart_quietly(tid: i32, is_quiet: impl FnOnce(u64, [u64; 6]) -> bool) {
+pub(crate) fn restart_quietly(tid: i32, is_quiet: impl FnOnce(u64, [u64; 6]) -> bool) -> Option<u64> {
     let mut registers = std::mem::MaybeUninit::<libc::user_regs_struct>::zeroed();
-    if request(libc::PTRACE_GETREGS, tid, 0, registers.as_mut_ptr() as usize).is_err() {
-        return;
-    }
+    request(libc::PTRACE_GETREGS, tid, 0, registers.as_mut_ptr() as usize).ok()?;
     // SAFETY: zeroes are a value of this structure of numbers, and the kernel has filled it.
     let mut registers = unsafe { registers.assume_init() };
     let arguments = [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9];
-    if registers.rax.cast_signed() == ERESTARTSYS && is_quiet(registers.orig_rax, arguments) {
-        registers.rax = ERESTARTNOINTR.cast_unsigned();
-        let _ = request(libc::PTRACE_SETREGS, tid, 0, &raw mut registers as usize);
+    if registers.rax.cast_signed() != ERESTARTSYS || !is_quiet(registers.orig_rax, arguments) {
+        return None;
     }
+    let mut blocked = 0_u64;
+    request(PTRACE_GETSIGMASK, tid, size_of::<u64>(), &raw mut blocked as usize).ok()?;
+    registers.rax = ERESTARTNOINTR.cast_unsigned();
+    request(libc::PTRACE_SETREGS, tid, 0, &raw mut registers as usize).ok()?;
+    block_signals(tid, u64::MAX);
+    Some(blocked)
+}
+
+/// `PTRACE_GETSIGMASK` and `PTRACE_SETSIGMASK`, on masks of 64 bits.
+const PTRACE_GETSIGMASK: libc::c_uint = 0x420a;
+const PTRACE_SETSIGMASK: libc::c_uint = 0x420b;
+
+/// Sets which signals a stopped task blocks.
+pub(crate) fn block_signals(tid: i32, mut blocked: u64) {
+    let _ = request(PTRACE_SETSIGMASK, tid, size_of::<u64>(), &raw mut blocked as usize); // Or it is gone.
 }
 
 /// Waits for the end of a child that was killed.

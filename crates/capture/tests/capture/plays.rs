@@ -118,21 +118,15 @@ pub(crate) fn opens_beside_one_that_waits(path: &Path) {
     unsafe { libc::syscall(libc::SYS_exit, 0) };
 }
 
-/// Rings before the clock is stopped. On a machine so busy that it rings again before anybody has looked, a call
-/// that is told by a notice begins again and again, and nothing else happens.
-const RINGS: u32 = 300;
 static RUNG: AtomicU32 = AtomicU32::new(0);
 
 #[allow(unsafe_code)]
 extern "C" fn ring(_: libc::c_int) {
-    if RUNG.fetch_add(1, Ordering::Relaxed) == RINGS {
-        // SAFETY: zeroes are a clock that is stopped; the call is one that a handler may make.
-        unsafe { libc::setitimer(libc::ITIMER_REAL, &std::mem::zeroed(), std::ptr::null_mut()) };
-    }
+    RUNG.fetch_add(1, Ordering::Relaxed);
 }
 
 /// Reads a file while a clock rings, whose handler does not want calls to begin again. No signal ends a read of a
-/// file.
+/// file, and on a machine so busy that it rings again before anybody has looked, reads go on all the same.
 #[allow(unsafe_code)]
 pub(crate) fn alarms(path: &Path) {
     let file = File::open(path).unwrap();
@@ -146,11 +140,12 @@ pub(crate) fn alarms(path: &Path) {
         assert_eq!(libc::setitimer(libc::ITIMER_REAL, &raw const clock, std::ptr::null_mut()), 0);
     }
     let mut byte = [0_u8; 1];
-    for at in 0..20_000 {
+    for at in 0..4_000 {
         // SAFETY: one byte, into one byte.
         let read = unsafe { libc::pread(file.as_raw_fd(), byte.as_mut_ptr().cast(), 1, at % 4096) };
         assert_eq!(read, 1, "{}", std::io::Error::last_os_error());
     }
+    assert!(RUNG.load(Ordering::Relaxed) > 0);
 }
 
 /// Maps 64 pages of a file and reads 5 far apart; maps 300 pages of memory and writes 200; grows and moves it.

@@ -49,7 +49,7 @@ fn no_alarm_ends_a_read_of_a_file() {
     let seen = follow(&words.iter().map(String::as_str).collect::<Vec<_>>());
     assert_eq!(seen.ended, Ended::Exited(0));
     let reads = seen.of(&[OperationKind::Read]).iter().filter(|read| read.len == 1).count();
-    assert_eq!(reads, 20_000);
+    assert_eq!(reads, 4_000);
 }
 
 #[test]
