@@ -9,6 +9,8 @@
 //! | `slab-skew` | `docs/slab-skew.md`: slab against page cache, taken apart | `data/slab-skew.md` |
 //! | `sources` | `docs/sources.md`: the model beside what sources report | `data/sources.md`, `data/sources.toml` |
 //! | `workloads` | `docs/workloads.md`: what the workloads are | `data/workloads.md`, `data/workloads.toml` |
+//! | `sizes [PROGRAM...]` | nothing; it writes `data/sizes.toml`: sizes held to real programs | `data/sizes/*.sh` |
+//! | `sizes --table` | their table in `docs/size.md` | `data/sizes.toml` |
 //! | `size-samples` | the table on samples in `docs/size.md` | a trace that is given |
 //!
 //! Start with `fidelity.rs`. Who uses pagetide never builds this. Left out: whether a document is what its command
@@ -21,6 +23,7 @@ mod hits;
 mod mechanism;
 mod rows;
 mod size_samples;
+mod sizes;
 mod slab_skew;
 mod sources;
 mod workloads;
@@ -32,7 +35,7 @@ use std::process::ExitCode;
 
 use lab::Control;
 
-const USAGE: &str = "name one: worlds DIR..., fidelity, rows [SCENARIO...], hits [--check], slab-skew, sources, workloads, size-samples";
+const USAGE: &str = "name one: worlds DIR..., fidelity, rows [SCENARIO...], hits [--check], slab-skew, sources, workloads, size-samples, sizes [--table | PROGRAM...]";
 
 fn main() -> ExitCode {
     match run() {
@@ -57,6 +60,8 @@ fn run() -> Result<(), Box<dyn Error>> {
         ["slab-skew"] => slab_skew::to_markdown(&slab_skew::results(0, &control)?)?,
         ["sources"] => sources::to_markdown(&sources::results(0, &control)?) + "\n",
         ["workloads"] => workloads::to_markdown(&workloads::figures(0, &control)?),
+        ["sizes", "--table"] => sizes::table()?,
+        ["sizes", ref names @ ..] => return sizes::measure(names),
         ["size-samples", ref rest @ ..] => return size_samples::print(rest),
         _ => return Err(USAGE.into()),
     };

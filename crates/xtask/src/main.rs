@@ -1,4 +1,5 @@
-//! Developer commands: `cargo xtask test`, `docs`, `book`, `weight`, `determinism`, `mutants`, `python`.
+//! Developer commands: `cargo xtask test`, `docs`, `book`, `weight`, `determinism`, `mutants`, `sizes`,
+//! `python`.
 //!
 //! `test` is all that a change must pass, and what CI runs: format, lints, all tests, documents,
 //! benches once over, the determinism check, and the Python package. Every step runs even when one before it failed,
@@ -37,6 +38,8 @@ usage: cargo xtask <command>
   book          make a site of the documents, by mdBook, and follow its links
   weight [--format md | --before FILE]
                 lines, seconds of builds and tests, dependencies, by crate; beside what it printed before
+  sizes [PROGRAMS]
+                hold `pagetide size` to twelve real programs, in memory cgroups of this host; takes an hour
   determinism   the same bytes from two runs, a debug and a release build, one job and two
   mutants [--mutants|--constants] [--shard K/N] [FILES]
                 which wrong code of mm's decisions, or of FILES, its tests let pass; takes hours";
@@ -62,6 +65,10 @@ fn main() -> ExitCode {
         ["docs"] => only("documents", || docs::run(Mode::Write)),
         ["book"] => only("a site of the documents", book::make),
         ["weight", ref rest @ ..] => return weight::run(rest),
+        ["sizes", ref programs @ ..] => only("sizes of real programs", || {
+            let run = ["run", "--package=pagetide-evidence", "--release", "--locked", "--", "sizes"];
+            cargo(&[&run[..], programs].concat(), &[])
+        }),
         ["mutants", ref rest @ ..] => only("mutants", || mutants::run(rest)),
         _ => {
             say(USAGE);
