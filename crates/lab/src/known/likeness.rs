@@ -149,6 +149,10 @@ fn outside(scenario: &Scenario) -> Vec<String> {
         reasons.push(format!("{mem} of memory"));
     }
     let (workload, params) = (scenario.workload.name(), scenario.workload.params());
+    if workload == workload::captured::NAME {
+        reasons.push(TRACE.to_owned());
+        return reasons;
+    }
     reasons.extend(
         params
             .iter()
@@ -225,6 +229,15 @@ linux-6.12+lru-gen,all,limit,pool,counts,1,1,0,0,0,0,0,0
         let all = known("linux-6.12", "hot-and-stream", "global");
         assert_eq!((all.worlds, all.is_own, all.measures.len()), (9, false, 0));
         assert_eq!(known("linux-6.12", "anon-and-file", "limit").worlds, 8, "two of its own are few");
+    }
+
+    /// It once had no cost, and what could have been a world otherwise ended the command.
+    #[test]
+    fn a_captured_program_on_the_machine_of_worlds_is_a_trace() {
+        let text = "kernel = \"linux-6.12\"\nmachine = \"guest-uml\"\nmem = \"512M\"\nworkload = \"program\"\n\
+                    params.trace = \"app.trace\"\n";
+        let scenario = Scenario::read(text, &Names::default().vocabulary()).unwrap();
+        assert_eq!(outside(&scenario), ["a trace"]);
     }
 
     #[test]
