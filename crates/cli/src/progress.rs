@@ -18,6 +18,9 @@ use crate::signals::stop_flag;
 /// How often a drawing changes at most: seldom enough to cost nothing.
 const REDRAWS_PER_SECOND: u8 = 10;
 
+/// Worlds between two lines that say how many were checked.
+const CHECKS_TOLD: usize = 500;
+
 /// Progress of `total` runs; [`RunProgress::done`] takes the drawing away.
 pub(crate) struct RunProgress {
     bar: ProgressBar,
@@ -76,7 +79,8 @@ impl RunProgress {
                 }
             }
         };
-        Self { bar, control: Control { stop: stop_flag(), observer: Arc::new(observer), host, kept: None } }
+        let control = Control { stop: stop_flag(), observer: Arc::new(observer), host, ..Control::default() };
+        Self { bar, control }
     }
 
     pub(crate) fn done(&self) {
@@ -188,7 +192,7 @@ impl WorldsBar {
         let bar = bar(total as u64, tells && printer.can_draw(), "{spinner} {pos}/{len} worlds {wide_msg}");
         let (observed, tell) = (bar.clone(), Printer::new(verbosity));
         let observer = move |world: WorldDone<'_>| {
-            let WorldDone { done, total, seed, workload, told, seconds } = world;
+            let WorldDone { done, total, seed, workload, told, seconds, .. } = world;
             observed.set_position(done as u64);
             if tells {
                 let line = format!("world {done}/{total}: seed {seed}, {workload}: {told} ({seconds:.1} s)");
@@ -197,6 +201,26 @@ impl WorldsBar {
         };
         let control = WorldsControl { stop: stop_flag(), observer: Arc::new(observer), host, jobs };
         Self { bar, control }
+    }
+
+    /// Of so many worlds that are checked, lines only for those with which something is wrong and for every hundredth.
+    pub(crate) fn of_checks(total: usize, jobs: usize, printer: &Printer) -> Self {
+        let (verbosity, tells) = (printer.verbosity(), printer.verbosity() > Verbosity::Quiet);
+        let draws = tells && printer.can_draw();
+        let bar = bar(total as u64, draws, "{spinner} {pos}/{len} worlds {wide_bar} {eta}");
+        let (observed, tell, begin) = (bar.clone(), Printer::new(verbosity), Instant::now());
+        let observer = move |world: WorldDone<'_>| {
+            let WorldDone { done, total, seed, workload, told, seconds, is_wrong } = world;
+            observed.set_position(done as u64);
+            if is_wrong && tells || verbosity >= Verbosity::Verbose {
+                let line = format!("world {done}/{total}: seed {seed}, {workload}: {told} ({seconds:.1} s)");
+                observed.suspend(|| tell.note(&line));
+            } else if tells && !draws && done.is_multiple_of(CHECKS_TOLD) {
+                tell.note(&format!("{done} of {total} worlds in {:.0} s", begin.elapsed().as_secs_f64()));
+            }
+        };
+        let (stop, host) = (stop_flag(), HostPolicy::default());
+        Self { bar, control: WorldsControl { stop, observer: Arc::new(observer), host, jobs } }
     }
 
     pub(crate) fn done(&self) {

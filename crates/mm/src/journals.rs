@@ -7,6 +7,7 @@ use units::CpuId;
 use crate::base::event::Trace;
 use crate::base::ids::MappingId;
 use crate::fs::ext4::journal::{BlockChange, Journal};
+use crate::fs::xfs::buf::ClusterId;
 use crate::memory::Memory;
 use crate::slab::object::Object;
 
@@ -65,5 +66,15 @@ impl<T: Trace> Memory<T> {
     /// The delayed block of a file has a place on the disk.
     pub fn note_mapped(&mut self, mapping: MappingId) {
         self.fs.vfs.extents.note_mapped(mapping);
+    }
+
+    /// Somebody waits until a cluster of XFS inodes is read, and goes on with it then.
+    pub fn cluster_await(&mut self, cluster: ClusterId) {
+        self.fs.xfs_buffers.begin_wait(cluster);
+    }
+
+    /// One that waited for it has it.
+    pub fn cluster_awaited(&mut self, cpu: CpuId, cluster: ClusterId) {
+        self.fs.xfs_buffers.end_wait(&mut self.core, cpu, cluster);
     }
 }

@@ -71,9 +71,12 @@ mod engine {
 /// Workloads on a machine, from boot to end.
 pub mod run {
     pub(crate) mod begin;
+    mod checks;
     mod going;
     mod handing;
+    mod left;
     mod memories;
+    mod patience;
     pub(crate) mod result;
     mod sample;
     pub(crate) mod spec;
@@ -83,11 +86,13 @@ pub mod run {
     mod whole;
 
     pub use begin::{Watch, boot_memory, device_name};
+    pub use checks::Checks;
     pub use handing::{PhaseSample, SampleChunk, SampleSink};
+    pub use left::Left;
     pub use result::{FRAGMENT_STALL_SAMPLES, SimError, SimResult};
     pub use spec::{Program, SimRun};
     pub use stepping::Stepping;
-    pub use verify::{Checks, verify, verify_watched};
+    pub use verify::{verify, verify_watched};
     pub use whole::{run, run_watched};
 }
 

@@ -24,6 +24,9 @@ pub(crate) struct RunArgs {
     /// Keep the recording in this new folder [default: not kept] [example: recordings/first]
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
+    /// Check all of the model's state after every event, which takes long; what is wrong is a bug of pagetide
+    #[arg(long, help_heading = "Run", conflicts_with = "out")]
+    pub(crate) check: bool,
     #[command(flatten)]
     pub(crate) events: EventsArgs,
     /// Form of the result on standard output [example: json]

@@ -16,6 +16,7 @@ Examples:
   pagetide worlds --on uml:6.12 --seeds 1..100 --out worlds/6.12
   pagetide worlds --on uml:6.12 --seeds 1..100 --workload anon-and-file --time 10m --out worlds/anon
   pagetide worlds --on uml:6.12 --seeds 1..100 --real-of worlds/6.12 --out worlds/mended
+  pagetide worlds --on sim --check --seeds 1..2000
   pagetide worlds --on uml:./linux --kernel linux-6.12+lru-gen --seeds 1..50 --out worlds/own"
 )]
 pub(crate) struct WorldsArgs {
@@ -25,6 +26,9 @@ pub(crate) struct WorldsArgs {
     /// Draw only this workload; may be repeated [default: all] [example: hot-and-stream]
     #[arg(long = "workload", value_name = "NAME", help_heading = "Worlds")]
     pub(crate) workloads: Vec<String>,
+    /// Of the model alone: small worlds of all kernels, with all of its state checked while they run
+    #[arg(long, help_heading = "Worlds", conflicts_with_all = ["out", "real_of", "repeats", "model_seeds", "host_disk"])]
+    pub(crate) check: bool,
     /// Print the commands of all worlds instead of running them, and what no world has
     #[arg(long, help_heading = "Worlds")]
     pub(crate) dry_run: bool,
@@ -59,7 +63,7 @@ pub(crate) struct WorldsArgs {
     #[arg(long, value_name = "SHARE", help_heading = "Run", allow_hyphen_values = true)]
     pub(crate) host_disk: Option<String>,
     /// The folder of the worlds, new or one to go on with [example: worlds/6.12]
-    #[arg(long, value_name = "DIR", help_heading = "Output", required_unless_present = "dry_run")]
+    #[arg(long, value_name = "DIR", help_heading = "Output", required_unless_present_any = ["dry_run", "check"])]
     pub(crate) out: Option<PathBuf>,
     /// Form of the summary on standard output [example: json]
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]

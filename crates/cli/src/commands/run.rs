@@ -1,6 +1,7 @@
 //! `pagetide run`: one scenario, one recording.
 
-use lab::{Batch, check_new_folder, command, run_all, view};
+use lab::worlds::WorldsError;
+use lab::{Backend, Batch, LabError, PlannedRun, check_new_folder, command, run_all, view};
 use report::views;
 
 use super::{check_events, keep_runs, planned_run, plot, told_of_runs};
@@ -19,8 +20,10 @@ pub(crate) fn run(args: &RunArgs, printer: &Printer) -> Result<(), Failure> {
     let again = command(&planned.scenario);
     let plan = [planned];
     check_events(args.events.which, &plan)?;
+    check_is_of_the_model(args.check, &plan)?;
     told_of_runs(&plan, &policy, printer)?;
     let mut progress = RunProgress::new(plan.len(), policy, printer);
+    progress.control.check = args.check;
     if let Some(out) = args.out.clone() {
         progress.control.kept = keep_runs(args.events.which, move |_| out.clone());
     }
@@ -39,4 +42,12 @@ pub(crate) fn run(args: &RunArgs, printer: &Printer) -> Result<(), Failure> {
     })?;
     plot::draw(&args.plot, recordings.iter().flatten(), printer)?;
     error.map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// Refuses to check a real kernel.
+fn check_is_of_the_model(check: bool, plan: &[PlannedRun]) -> Result<(), LabError> {
+    match plan.iter().find(|run| run.scenario.backend != Backend::Sim).filter(|_| check) {
+        Some(run) => Err(WorldsError::CheckOn(run.scenario.backend.to_string()).into()),
+        None => Ok(()),
+    }
 }

@@ -222,7 +222,7 @@ fn what_is_no_ablation_is_refused_before_anything_runs() {
     exit 2
 
     $ ablate hot-and-stream --features root-aging --mem 1M
-    error: `--mem`: 1M is outside of 16M to 1T
+    error: `--mem`: 1M is outside of 8M to 1T
     exit 1
 
     $ ablate nothing --features root-aging

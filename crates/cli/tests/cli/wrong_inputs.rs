@@ -107,11 +107,11 @@ fn values_that_make_no_sense_say_what_would() {
     exit 1
 
     $ run hot-and-stream --mem 99999T
-    error: `--mem`: 99999T is outside of 16M to 1T
+    error: `--mem`: 99999T is outside of 8M to 1T
     exit 1
 
     $ run hot-and-stream --mem 2T
-    error: `--mem`: 2T is outside of 16M to 1T
+    error: `--mem`: 2T is outside of 8M to 1T
     exit 1
 
     $ run hot-and-stream --mem lots

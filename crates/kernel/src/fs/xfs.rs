@@ -46,7 +46,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 ClusterState::Ready | ClusterState::Writing => return Ok(()),
                 ClusterState::Reading => {
                     self.flush_plug();
+                    self.mem(|mem| mem.cluster_await(cluster));
                     self.wait_for_any_read().await;
+                    self.cluster_awaited(cluster);
                 }
                 ClusterState::Missing => {
                     let pages = self.alloc_buffer(process).await?;

@@ -83,7 +83,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             match self.mem(|mem| mem.cluster_use(cluster)) {
                 ClusterState::Ready | ClusterState::Writing => return,
                 ClusterState::Reading => {
+                    self.mem(|mem| mem.cluster_await(cluster));
                     let _ = self.machine().wait(self.shared.wait.clusters, reason, None).await;
+                    self.cluster_awaited(cluster);
                 }
                 ClusterState::Missing => match self.take_reserve() {
                     Some(pages) => {
@@ -94,6 +96,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 },
             }
         }
+    }
+
+    /// A task that waited for a cluster was woken.
+    pub(crate) fn cluster_awaited(&self, cluster: ClusterId) {
+        let cpu = self.machine().current_cpu();
+        self.mem(|mem| mem.cluster_awaited(cpu, cluster));
     }
 
     fn take_reserve(&self) -> Option<[Pfn; CLUSTER_PAGES]> {

@@ -46,6 +46,28 @@ pub enum WorldsError {
     /// A second model beside a real kernel.
     #[error("`--against` stands in for a real kernel, and `--on {0}` is one")]
     Against(String),
+    /// Checks on a real kernel.
+    #[error("`--check` looks at the model's own state, and `--on {0}` has none")]
+    CheckOn(String),
+    /// Checks of two models.
+    #[error("`--check` takes one kernel of the model, and `--against` is a second one")]
+    CheckAgainst,
+    /// Worlds with which something is wrong.
+    #[error("something is wrong with {failed} of {total} worlds")]
+    Broken {
+        /// With how many.
+        failed: usize,
+        /// How many have run.
+        total: usize,
+    },
+    /// Not all of the worlds were checked.
+    #[error("interrupted: {finished} of {total} worlds checked")]
+    CheckInterrupted {
+        /// How many were.
+        finished: usize,
+        /// How many were asked for.
+        total: usize,
+    },
     /// Somebody else is at it.
     #[error("another pagetide runs worlds in `{}`", .0.display())]
     Busy(PathBuf),
@@ -82,6 +104,14 @@ impl WorldsError {
             }
             Self::NoModel(_) => "name it, as in `--kernel linux-6.12`".to_owned(),
             Self::Against(_) => "leave one of them out".to_owned(),
+            Self::CheckOn(_) => "leave `--on` out, or `--check`".to_owned(),
+            Self::CheckAgainst => "name it by `--kernel`".to_owned(),
+            Self::Broken { .. } => {
+                "these are bugs of pagetide: please report them with the commands above".to_owned()
+            }
+            Self::CheckInterrupted { finished, .. } => {
+                format!("go on with the seeds behind them: the first {finished} or so were checked")
+            }
             Self::Busy(_) => "wait until it has ended, or name another folder".to_owned(),
             Self::Interrupted { .. } => "the same command goes on where it ended".to_owned(),
             Self::NoWorld { .. } => {
@@ -93,7 +123,8 @@ impl WorldsError {
     /// Whose fault it is.
     pub const fn class(&self) -> Class {
         match self {
-            Self::Interrupted { .. } => Class::Interrupted,
+            Self::Interrupted { .. } | Self::CheckInterrupted { .. } => Class::Interrupted,
+            Self::Broken { .. } => Class::Invariant,
             _ => Class::Input,
         }
     }

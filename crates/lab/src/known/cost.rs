@@ -10,6 +10,8 @@ use workload::Params;
 
 /// What a world may cost.
 pub(crate) const COST_MAX: u64 = 1536 << 20;
+/// What a small world of the model alone may.
+pub(crate) const SMALL_COST_MAX: u64 = 48 << 20;
 /// A second of a workload that runs for some time.
 const SECOND: u64 = 128 << 20;
 const CALL: u64 = 2 << 10;

@@ -32,6 +32,8 @@ const LIMIT: Range = OfMemory(60, 1000);
 
 /// Memory of a machine: with less than 96 MiB guests of 6.12 do not come to their program.
 pub(crate) const MEMORY: (u64, u64) = (128 * MIB, 1024 * MIB);
+/// Memory of a small machine of the model alone.
+pub(crate) const SMALL_MEMORY: (u64, u64) = (8 * MIB, 64 * MIB);
 /// An area of swap, in thousandths of the memory.
 pub(crate) const SWAP: (u64, u64) = (60, 2000);
 
@@ -186,6 +188,34 @@ pub(crate) const NEVER: &[(&str, &str)] = &[
     ("traces, captured programs", "worlds run the workloads of the catalog"),
     ("what the kernel lacks", "such a draw is made anew"),
 ];
+
+/// What is drawn otherwise for small worlds of the model alone.
+const SMALL: &[(&str, &str, Range)] = &[
+    ("simoop", "seconds", Count(2, 3)),
+    ("simoop", "warmup", Count(1, 1)),
+    ("simoop", "interval", Count(1, 1)),
+    ("simoop", "threads", Count(1, 6)),
+    ("simoop", "alloc_wait", Count(200, 2640)),
+    ("sequential-readers", "readers", Count(1, 16)),
+];
+
+/// The smallest dirty_ratio of a small world: of so little memory less is a page or two, for which writers pause so long
+/// that readers beside them take a minute of a clock.
+const SMALL_DIRTY_RATIO: u64 = 5;
+
+/// What this sysctl of a small world is drawn from.
+pub(crate) fn of_small_sysctl(name: &str, range: Range) -> Range {
+    match range {
+        Count(least, most) if name == "vm.dirty_ratio" => Count(least.max(SMALL_DIRTY_RATIO), most),
+        range => range,
+    }
+}
+
+/// What this parameter of a small world is drawn from, as [`of_param`] tells of guests.
+pub(crate) fn of_small_param(workload: &str, param: &str) -> Option<Range> {
+    let own = SMALL.iter().find(|(own, name, _)| (*own, *name) == (workload, param));
+    own.map(|(.., range)| *range).or_else(|| of_param(workload, param))
+}
 
 /// What this parameter is drawn from, where the kind of its values does not tell.
 pub(crate) fn of_param(workload: &str, param: &str) -> Option<Range> {

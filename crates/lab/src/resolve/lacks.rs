@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use kernel::Filesystem;
-use mm::base::layout::MemoryLayout;
+use mm::base::layout::{HugeSupport, MemoryLayout};
 use mm::base::sysctl::Sysctl;
 use mm::reclaim::scan_balance::swappiness_max;
 use mm::version::presets::Version;
@@ -15,7 +15,7 @@ use mm::version::rules::{
     Zswap,
 };
 use workload::scenario::{ScenarioProblem, Swap};
-use workload::{Need, Workload};
+use workload::{Need, Scenario, Workload};
 
 use crate::error::LabError;
 
@@ -47,6 +47,22 @@ pub(crate) fn check_workload(kernel: &Version, workload: &Workload) -> Result<()
         return Err(ScenarioProblem::Model { message, hint: Some(hint) }.into());
     }
     Ok(())
+}
+
+/// Checks that a machine has the huge pages that a workload asks for: `madvise` fails where they are not built in.
+///
+/// # Errors
+/// It has none.
+pub(crate) fn check_huge_advice(layout: &MemoryLayout, scenario: &Scenario) -> Result<(), LabError> {
+    let needs = scenario.workload.needs();
+    if layout.huge_pages != HugeSupport::Absent || !needs.contains(&Need::HugePageAdvice) {
+        return Ok(());
+    }
+    let machine = scenario.machine.as_deref().unwrap_or_default();
+    let message =
+        format!("`{machine}` has no huge pages, which `{}` is to ask for", scenario.workload.name());
+    let hint = "name another machine, such as `--machine vm-2cpu`, or leave the parameter out".to_owned();
+    Err(ScenarioProblem::Model { message, hint: Some(hint) }.into())
 }
 
 /// Something that not every kernel has: what it is called, and which rules have it.

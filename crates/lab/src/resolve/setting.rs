@@ -40,6 +40,7 @@ impl Setting {
         let swap = scenario.swap.clone().unwrap_or_default();
         let mut setting = Self::new(kernel, machine, mem, sysctls)?.with_swap(machine, mem, swap)?;
         lacks::check_workload(&setting.kernel, &scenario.workload)?;
+        lacks::check_huge_advice(&setting.layout, scenario)?;
         let filesystem = filesystem(scenario);
         setting.notes.extend(lacks::assumed_of_workload(&setting.kernel, &scenario.workload, filesystem));
         setting.notes.extend(scenario.workload.remarks(setting.machine_size()));

@@ -19,7 +19,7 @@ use crate::resolve::program::with_traces;
 use crate::resolve::request as resolve;
 use crate::run::kept::{KeepRuns, simulate_kept};
 use crate::run::real::{self, HostPolicy};
-use crate::run::simulate::simulate;
+use crate::run::simulate::{simulate, simulate_checked};
 
 /// What an observer is told.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -70,12 +70,15 @@ pub struct Control {
     /// Simulated runs write their recordings while they go, with events, and `keep` of the functions here is
     /// told of none of them; none: it is told of all.
     pub kept: Option<KeepRuns>,
+    /// Simulated runs that are not kept look at all of their state after every event.
+    pub check: bool,
 }
 
 impl Default for Control {
     /// Nobody watches and nobody stops.
     fn default() -> Self {
-        Self { stop: Arc::default(), observer: Arc::new(|_| {}), host: HostPolicy::default(), kept: None }
+        let (host, observer) = (HostPolicy::default(), Arc::new(|_: RunEvent<'_>| {}));
+        Self { stop: Arc::default(), observer, host, kept: None, check: false }
     }
 }
 
@@ -242,6 +245,7 @@ fn run_planned(index: usize, run: &PlannedRun, control: &Control) -> Result<Reco
     };
     let recording = match run.scenario.backend {
         Backend::Sim => match &control.kept {
+            None if control.check => simulate_checked(&run.scenario, &run.label, &control.stop, progress)?,
             None => simulate(&run.scenario, &run.label, &control.stop, progress)?,
             Some(keep) => simulate_kept(&run.scenario, &run.label, index, &control.stop, progress, keep)?,
         },

@@ -74,7 +74,7 @@ impl KeepRuns {
                 progress(so_far);
             }
         };
-        let mut wanted = Watch { samples: Some(samples_to(&going)), events: None };
+        let mut wanted = Watch { samples: Some(samples_to(&going)), ..Watch::default() };
         if let Some(detail) = self.detail {
             let going = Rc::clone(&going);
             let sink = move |names: &Names, chunk: &Chunk| going.borrow_mut().take_events(names, chunk);

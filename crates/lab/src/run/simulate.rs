@@ -14,7 +14,7 @@ use kernel::{Filesystem, WaitReason};
 use mm::base::event::Detail;
 use recording::events::{Chunk, Event, Names};
 use recording::{OomKill, Recording, Series, Stall};
-use sim::run::{Program, SimError, SimResult, SimRun, Watch};
+use sim::run::{Checks, Program, SimError, SimResult, SimRun, Watch};
 use sim::trace::{EventNames, EventRow};
 use sim::{Progress, RunError, WaitKind};
 use units::Nanos;
@@ -44,6 +44,21 @@ pub fn simulate(
 ) -> Result<Recording, LabError> {
     let (spec, identity) = plan(scenario, label)?;
     run_recorded(&spec, identity, &command(scenario), stop, progress)
+}
+
+/// As [`simulate`], and looks at all of machine and memory after every event.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_checked(
+    scenario: &Scenario,
+    label: &str,
+    stop: &Arc<AtomicBool>,
+    progress: impl FnMut(Progress) + 'static,
+) -> Result<Recording, LabError> {
+    let (spec, identity) = plan(scenario, label)?;
+    let wanted = Watch { checks: Checks::EveryEvent, ..Watch::default() };
+    run_watched(&spec, identity, &command(scenario), stop, progress, wanted)
 }
 
 /// As [`simulate`], and hands events of this detail to `sink`, chunk by chunk, with their names so far. The

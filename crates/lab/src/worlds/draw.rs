@@ -4,12 +4,14 @@
 //! other. What does not go together is drawn anew; a world that costs too much is halved, at random places, until it
 //! does not. Left out: where it runs, see `mod.rs`. Neighbours: `ranges.rs` and `cost.rs` of `known`.
 
+use mm::version::feature::Feature;
+use mm::version::presets::Version;
 use units::{Bytes, PAGE_SIZE, Seed, Stream};
 use workload::params::ParamKind;
 use workload::{ParamError, ParamSpec, ParamValue, Params, WorkloadSpec};
 
-use crate::known::cost::{COST_MAX, cost};
-use crate::known::ranges::{self, MEMORY, Range, SWAP};
+use crate::known::cost::{COST_MAX, SMALL_COST_MAX, cost};
+use crate::known::ranges::{self, MEMORY, Range, SMALL_MEMORY, SWAP};
 
 /// One world as it was drawn, with the texts that a [`crate::Request`] takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +26,45 @@ pub struct Drawn {
     pub sysctls: Vec<String>,
     /// What it swaps to, if to anything.
     pub swap: Option<String>,
+    /// The kernel, where each world has its own.
+    pub kernel: Option<String>,
+    /// The machine, where that is no guest.
+    pub machine: Option<String>,
 }
+
+/// What worlds are drawn from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Space {
+    /// What a guest of User-Mode Linux can be.
+    Guests,
+    /// Small machines of the model, of any kernel.
+    Small,
+}
+
+impl Space {
+    const fn memory(self) -> (u64, u64) {
+        match self {
+            Self::Guests => MEMORY,
+            Self::Small => SMALL_MEMORY,
+        }
+    }
+
+    /// What a world may cost.
+    pub(super) const fn cost_max(self) -> u64 {
+        match self {
+            Self::Guests => COST_MAX,
+            Self::Small => SMALL_COST_MAX,
+        }
+    }
+}
+
+/// Machines of small worlds: one node, two, and four, zones of several kinds, disks that turn.
+const MACHINES: [&str; 8] =
+    ["vm-2cpu", "vm-2cpu", "vm-2cpu", ONE_CPU, "skylake-1s", "haswell-2s", "evo-ssd", "quad-node-16g"];
+/// The one that has no more.
+const ONE_CPU: &str = "guest-uml";
+/// The longest readahead of small worlds: a good part of their memory.
+const READAHEAD_MAX: Bytes = Bytes(8 << 20);
 
 /// How often a world is drawn anew where its kernel lacks what was drawn.
 pub(super) const ATTEMPTS: u64 = 16;
@@ -33,9 +73,14 @@ const PARAM_ATTEMPTS: u64 = 32;
 
 /// The world of `seed` with one of `workloads`; `attempt` counts those of this seed that could not be.
 pub(super) fn draw(seed: u64, workloads: &[&'static WorkloadSpec], attempt: u64) -> Drawn {
-    let draws = Draws { seed: Seed(seed), attempt };
+    draw_from(Space::Guests, seed, workloads, attempt)
+}
+
+/// [`draw`] from another space.
+pub(super) fn draw_from(space: Space, seed: u64, workloads: &[&'static WorkloadSpec], attempt: u64) -> Drawn {
+    let draws = Draws { space, seed: Seed(seed), attempt };
     let spec = *pick(&mut draws.stream("workload"), workloads);
-    let (low, high) = MEMORY;
+    let (low, high) = space.memory();
     let mem = Bytes(log_uniform(&mut draws.stream("memory"), low >> 20, high >> 20) << 20);
     let params = draws.params(spec, mem);
     let defaults = spec.defaults();
@@ -46,11 +91,14 @@ pub(super) fn draw(seed: u64, workloads: &[&'static WorkloadSpec], attempt: u64)
         params: params.iter().filter(differs).map(|(name, value)| format!("{name}={value}")).collect(),
         sysctls: draws.sysctls(mem),
         swap: draws.swap(mem),
+        kernel: (space == Space::Small).then(|| draws.kernel()),
+        machine: (space == Space::Small).then(|| draws.machine()),
     }
 }
 
 /// The streams of one world.
 struct Draws {
+    space: Space,
     seed: Seed,
     attempt: u64,
 }
@@ -70,7 +118,7 @@ impl Draws {
             // One without a default has none in half of all worlds. Where there can be a limit, most have one.
             let seldom = if param.name == "limit" { 8 } else { 2 };
             if param.default.is_some() || !stream.chance(1, seldom) {
-                set(&mut params, spec.name, param, mem, &mut stream);
+                self.set(&mut params, spec.name, param, mem, &mut stream);
             }
         }
         let mut stream = self.stream("what does not go together");
@@ -81,7 +129,7 @@ impl Draws {
             };
             let wrong = spec.params.iter().find(|param| param.name == name).expect("it is one of its own");
             match (attempt < PARAM_ATTEMPTS, wrong.default) {
-                (true, _) => set(&mut params, spec.name, wrong, mem, &mut stream),
+                (true, _) => self.set(&mut params, spec.name, wrong, mem, &mut stream),
                 (false, _) if attempt < 2 * PARAM_ATTEMPTS => reset(&mut params, wrong),
                 _ => return spec.defaults(),
             }
@@ -93,7 +141,7 @@ impl Draws {
     fn fitted(&self, mut params: Params, spec: &'static WorkloadSpec, mem: Bytes) -> Params {
         let mut stream = self.stream("what is halved");
         let cost_of = |params: &Params| cost(spec.name, params, mem);
-        while cost_of(&params) > COST_MAX {
+        while cost_of(&params) > self.space.cost_max() {
             let now = cost_of(&params);
             let smaller = spec.params.iter().filter_map(|param| halved(&params, param));
             let cheaper: Vec<Params> = smaller
@@ -108,7 +156,7 @@ impl Draws {
             for param in spec.params.iter().filter(|param| before.get(param.name).is_none()) {
                 let given = (0..PARAM_ATTEMPTS).map(|_| {
                     let mut given = params.clone();
-                    set(&mut given, spec.name, param, mem, &mut stream);
+                    self.set(&mut given, spec.name, param, mem, &mut stream);
                     given
                 });
                 let fits = given.into_iter().find(|given| spec.build(given.clone()).is_ok());
@@ -129,6 +177,10 @@ impl Draws {
         let mut pairs = Vec::new();
         for &(name, range) in ranges::SYSCTLS {
             let mut stream = self.stream(name);
+            let range = match self.space {
+                Space::Guests => range,
+                Space::Small => ranges::of_small_sysctl(name, range),
+            };
             let Range::Count(least, most) = range else { continue };
             let most = if name == "vm.min_free_kbytes" { most.min(mem.get() >> 14) } else { most };
             if stream.chance(1, 5) {
@@ -154,30 +206,70 @@ impl Draws {
             _ => Some(format!("zram:{first},disk:{second}")),
         }
     }
-}
 
-/// Gives a parameter a value of its range.
-fn set(params: &mut Params, workload: &'static str, param: &ParamSpec, mem: Bytes, stream: &mut Stream) {
-    let range = ranges::of_param(workload, param.name);
-    let text = match (range, param.kind) {
-        (Some(Range::Never(_)), _) => return reset(params, param),
-        (Some(Range::Words(words)), _) => (*pick(stream, words)).to_owned(),
-        (None, ParamKind::Choice(words)) => (*pick(stream, words)).to_owned(),
-        (Some(Range::Count(least, most)), _) => log_uniform(stream, least, most).to_string(),
-        (Some(Range::Size(least, most)), _) => {
-            let size = log_uniform(stream, least.get(), most.get());
-            let whole = size >= PAGE_SIZE && stream.chance(3, 4);
-            Bytes(if whole { size - size % PAGE_SIZE } else { size }).to_string()
+    /// Any version, half of them with one of its decisions made otherwise.
+    fn kernel(&self) -> String {
+        let mut stream = self.stream("kernel");
+        let presets: Vec<&str> = Version::presets().map(|(name, _)| name).collect();
+        let preset = *pick(&mut stream, &presets);
+        let with = format!("{preset}+{}", pick(&mut stream, Feature::ALL).name());
+        if stream.chance(1, 2) && Version::parse(&with).is_ok() { with } else { preset.to_owned() }
+    }
+
+    /// A machine with some of what can be changed of it: CPUs, readahead, the log of its disk.
+    fn machine(&self) -> String {
+        let mut stream = self.stream("machine");
+        let name = *pick(&mut stream, &MACHINES);
+        let cpus = 2 << stream.below(3);
+        let cpus = if name == ONE_CPU { 1 } else { cpus };
+        let mut machine = format!("{name}+cpus={cpus}");
+        if stream.chance(1, 2) {
+            let pages = log_uniform(&mut stream, 0, READAHEAD_MAX.get() / PAGE_SIZE);
+            machine += &format!("+readahead={}", Bytes(pages * PAGE_SIZE));
         }
-        (Some(Range::OfMemory(least, most)), _) => {
-            let of = |part: u64| mem.get() / PAGE_SIZE * part / 1000;
-            Bytes(log_uniform(stream, of(least), of(most)) * PAGE_SIZE).to_string()
+        if stream.chance(1, 4) {
+            machine += &format!("+log={}M", 4 << stream.below(4));
         }
-        (None, kind) => unreachable!("`{}` of `{workload}` has no range: {kind:?}", param.name),
-    };
-    // Below the smallest value that the workload takes there is none to draw.
-    if params.set(param.name, &text).is_err() {
-        reset(params, param);
+        machine
+    }
+
+    /// Gives a parameter a value of its range.
+    fn set(
+        &self,
+        params: &mut Params,
+        workload: &'static str,
+        param: &ParamSpec,
+        mem: Bytes,
+        stream: &mut Stream,
+    ) {
+        let range = match self.space {
+            Space::Guests => ranges::of_param(workload, param.name),
+            Space::Small => ranges::of_small_param(workload, param.name),
+        };
+        let text = match (range, param.kind) {
+            // Only guests lack some things that there are words for.
+            (Some(Range::Never(_)), ParamKind::Choice(words)) if self.space == Space::Small => {
+                (*pick(stream, words)).to_owned()
+            }
+            (Some(Range::Never(_)), _) => return reset(params, param),
+            (Some(Range::Words(words)), _) => (*pick(stream, words)).to_owned(),
+            (None, ParamKind::Choice(words)) => (*pick(stream, words)).to_owned(),
+            (Some(Range::Count(least, most)), _) => log_uniform(stream, least, most).to_string(),
+            (Some(Range::Size(least, most)), _) => {
+                let size = log_uniform(stream, least.get(), most.get());
+                let whole = size >= PAGE_SIZE && stream.chance(3, 4);
+                Bytes(if whole { size - size % PAGE_SIZE } else { size }).to_string()
+            }
+            (Some(Range::OfMemory(least, most)), _) => {
+                let of = |part: u64| mem.get() / PAGE_SIZE * part / 1000;
+                Bytes(log_uniform(stream, of(least), of(most)) * PAGE_SIZE).to_string()
+            }
+            (None, kind) => unreachable!("`{}` of `{workload}` has no range: {kind:?}", param.name),
+        };
+        // Below the smallest value that the workload takes there is none to draw.
+        if params.set(param.name, &text).is_err() {
+            reset(params, param);
+        }
     }
 }
 

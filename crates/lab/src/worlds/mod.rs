@@ -14,13 +14,17 @@
 //! | `judge.rs` | how near a counter is |
 //! | `folder.rs` | rows on disk |
 //! | `summary.rs` | many worlds in a few tables |
+//! | `check.rs` | small worlds of the model alone, checked all along |
+//! | `smaller.rs` | a world made smaller while something holds of it |
 //!
 //! Left out: recordings, which one command a world makes again. Neighbours: `batch.rs` runs what a world consists of.
 
+mod check;
 mod draw;
 mod folder;
 mod judge;
 mod run;
+mod smaller;
 mod summary;
 
 use std::ops::RangeInclusive;
@@ -42,6 +46,7 @@ use crate::resolve::texts::{kernel_named, newest_kernel};
 use crate::run::real::{self, HostPolicy};
 
 pub use crate::error::worlds::{WORLDS_MAX, WorldsError};
+pub use check::{CheckPlan, WORLD_THREAD};
 pub use draw::Drawn;
 pub use folder::TABLE;
 pub use judge::Class;
@@ -212,10 +217,10 @@ impl Side {
 
     /// The scenario of a world here, with its first seed.
     fn scenario(&self, drawn: &Drawn) -> Result<Scenario, LabError> {
-        let machine = if self.backend == Backend::Sim { Some(UML_MACHINE.to_owned()) } else { None };
+        let machine = drawn.machine.clone().unwrap_or_else(|| UML_MACHINE.to_owned());
         let request = Request {
-            kernel: self.kernel.clone(),
-            machine,
+            kernel: drawn.kernel.clone().or_else(|| self.kernel.clone()),
+            machine: (self.backend == Backend::Sim).then_some(machine),
             mem: Some(drawn.mem.clone()),
             swap: Some(drawn.swap.clone().unwrap_or_else(|| "none".to_owned())),
             params: drawn.params.clone(),

@@ -44,6 +44,8 @@ pub struct WorldDone<'a> {
     pub told: &'a str,
     /// Seconds that it took.
     pub seconds: f64,
+    /// Whether something is wrong with the model itself.
+    pub is_wrong: bool,
 }
 
 /// Who watches, and how to stop.
@@ -125,7 +127,16 @@ impl WorldsPlan {
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;
             let (workload, told) = (rows[0].workload.clone(), told(&rows));
             let seconds = begin.elapsed().as_secs_f64();
-            (control.observer)(WorldDone { done, total, seed, workload: &workload, told: &told, seconds });
+            let workload = &*workload;
+            (control.observer)(WorldDone {
+                done,
+                total,
+                seed,
+                workload,
+                told: &told,
+                seconds,
+                is_wrong: false,
+            });
             Ok(())
         };
         let ran = in_order(&left, control.jobs, one);
@@ -168,7 +179,7 @@ impl WorldsPlan {
 }
 
 /// Does `one` for each of `seeds`, the first ones first, in so many threads; after an error begins no more.
-fn in_order(
+pub(super) fn in_order(
     seeds: &[u64],
     jobs: usize,
     one: impl Fn(&u64) -> Result<(), LabError> + Sync,
@@ -216,8 +227,9 @@ fn run_one(run: &PlannedRun, control: &WorldsControl) -> Option<Over> {
         }
         Some(Ended::Failed(error)) => {
             let told = error.told();
-            // The model has given up after a day of its own.
-            let how = if told.contains(": not done after ") { How::TooLong } else { How::Failed };
+            // The model has given up after a day of its own, or nobody got anywhere.
+            let is_endless = told.contains(": not done after ") || told.contains(": no progress since ");
+            let how = if is_endless { How::TooLong } else { How::Failed };
             over(how, Some(told), Vec::new(), 0.0)
         }
         Some(Ended::NotRun) | None => None,

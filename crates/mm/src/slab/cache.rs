@@ -88,7 +88,7 @@ impl SlabCache {
         let id = self.table.add(pages, node);
         match &mut self.at_hand {
             AtHand::Slabs(slabs) => slabs.grow(&mut self.table, cpu, id),
-            AtHand::Sheaves(_) => self.table.relist(id),
+            AtHand::Sheaves(sheaves) => sheaves.grow(&mut self.table, cpu, id),
         }
     }
 

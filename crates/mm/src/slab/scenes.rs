@@ -243,3 +243,18 @@ fn free_objects_in_sheaves_hold_their_slabs() {
     assert_eq!((scene.used.len(), taken.len()), (slabs, 30), "no new slab");
     scene.cache.check().unwrap();
 }
+
+/// Each of many tasks that found no object brought a slab, and all of them were listed without a look at how many empty
+/// ones there were: found by a world of 24 MiB under 7.2.
+#[test]
+fn of_the_slabs_that_many_bring_at_once_no_more_empty_ones_are_kept_than_from_others() {
+    let mut scene = Scene::new(FreeObjects::Sheaves, CpuPartial::None);
+    for number in 0..9 {
+        let pages = SlabPages { pfn: Pfn(number), order: Order(0) };
+        scene.cache.grow(HERE, pages, NodeId(0));
+        scene.cache.check().unwrap();
+    }
+    assert_eq!(scene.cache.take_freed().map(|freed| freed.pfn), Some(Pfn(8)));
+    scene.used.push(0);
+    assert_eq!(scene.alloc(HERE), 0, "the first one is at hand");
+}

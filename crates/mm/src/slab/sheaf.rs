@@ -76,6 +76,20 @@ impl Sheaves {
         own.main.pop()
     }
 
+    /// A new slab, for a task on `cpu`: objects of it fill up the next sheaf, and what is left is listed. Where others
+    /// have filled that meanwhile, an empty slab stays only while its node has few (`alloc_from_new_slab`).
+    pub(super) fn grow(&mut self, table: &mut SlabTable, cpu: CpuId, id: SlabId) {
+        let next = &mut self.cpus[cpu.index()].next;
+        if next.len() == self.capacity {
+            table.release(id);
+            return;
+        }
+        while next.len() < self.capacity && table.take(id) {
+            next.push(id);
+        }
+        table.relist(id);
+    }
+
     /// Frees an object.
     #[inline]
     pub(super) fn free(&mut self, table: &mut SlabTable, cpu: CpuId, id: SlabId) {

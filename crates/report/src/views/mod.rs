@@ -5,6 +5,7 @@
 
 mod ablate;
 mod blocked;
+mod checked;
 mod compare;
 mod explain;
 mod findings;
@@ -40,6 +41,7 @@ pub(crate) use run::timeline;
 pub(crate) use waits::{by_phase, who_waited};
 
 pub use ablate::ablate;
+pub use checked::{BrokenWorld, CheckedWorlds, checked};
 pub use compare::compare;
 pub use explain::{Digest, Explained, Question, explain, folded_stacks};
 pub use grid::{Grid, GridKernel, GridLayout, GridRow, grid};

@@ -69,6 +69,10 @@ pub(crate) struct Core {
     /// Events until the next look at the stop flag.
     pub(super) budget: Cell<u32>,
     pub(super) events: Cell<u64>,
+    /// How often programs went back to user mode.
+    pub(super) returns: Cell<u64>,
+    /// When the longest work in user mode ends that a program has begun.
+    pub(super) works_until: Cell<u64>,
     event_hash: Cell<u64>,
     /// The end of the present run.
     pub(super) limit: Cell<u64>,
@@ -115,6 +119,8 @@ impl Core {
             gave_way_for_nothing: Cell::new(0),
             budget: Cell::new(LOOK_UP_EVERY),
             events: Cell::new(0),
+            returns: Cell::new(0),
+            works_until: Cell::new(0),
             event_hash: Cell::new(0),
             limit: Cell::new(0),
             halted: Cell::new(false),

@@ -56,6 +56,22 @@ impl Sim {
         Nanos(self.core.state.borrow().tasks[task.0 as usize].ran)
     }
 
+    /// How often programs went back to user mode so far.
+    pub(crate) fn returns(&self) -> u64 {
+        self.core.returns.get()
+    }
+
+    /// A program begins to work for so long in user mode.
+    pub(crate) fn works_for(&self, length: Nanos) {
+        let until = self.core.now.get().saturating_add(length.0);
+        self.core.works_until.set(self.core.works_until.get().max(until));
+    }
+
+    /// When the longest such work ends, if nobody takes the CPU away.
+    pub(crate) fn works_until(&self) -> Nanos {
+        Nanos(self.core.works_until.get())
+    }
+
     /// What an operation costs here.
     pub(crate) fn cost(&self, op: CostOp) -> Nanos {
         self.core.costs.get(op)
@@ -253,6 +269,7 @@ impl Machine for Sim {
 
     #[inline]
     async fn return_to_user(&self) {
+        self.core.returns.set(self.core.returns.get() + 1);
         if !self.core.pass_debt_at_once() {
             let _ = self.suspend(Request::GiveWay { to_user: true }).await;
         }

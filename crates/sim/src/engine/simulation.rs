@@ -43,6 +43,28 @@ pub enum RunError {
         /// Every task that has not ended.
         unfinished: Vec<Unfinished>,
     },
+    /// Nobody gets anywhere any more.
+    #[error("no progress since {since}: {why}{}", list(unfinished))]
+    NoProgress {
+        /// Since when.
+        since: Nanos,
+        /// Who waits for what, and what is left of memory.
+        why: String,
+        /// Whether there is memory that could be reclaimed: Linux would go on.
+        hope: bool,
+        /// Every task that has not ended.
+        unfinished: Vec<Unfinished>,
+    },
+    /// The caller's cap on events was reached.
+    #[error("not done after {events} events, at {now} of simulated time{}", list(unfinished))]
+    EventLimit {
+        /// The events.
+        events: u64,
+        /// When.
+        now: Nanos,
+        /// Every task that has not ended.
+        unfinished: Vec<Unfinished>,
+    },
     /// The kernel stopped the machine.
     #[error("the machine was halted at {now}")]
     Halted {
@@ -72,6 +94,7 @@ fn list(unfinished: &[Unfinished]) -> String {
 
 type ProgressHook = Box<dyn FnMut(Progress)>;
 type EventHook = Box<dyn FnMut()>;
+type PatienceHook = Box<dyn FnMut() -> Result<(), RunError>>;
 
 /// A machine and its run: boots, runs, and drops every program at the end.
 pub struct Simulation {
@@ -79,6 +102,8 @@ pub struct Simulation {
     stop: Option<Arc<AtomicBool>>,
     progress: Option<ProgressHook>,
     after_event: Option<EventHook>,
+    patience: Option<PatienceHook>,
+    events_max: u64,
 }
 
 impl Simulation {
@@ -88,7 +113,9 @@ impl Simulation {
     /// When the hardware makes no sense.
     pub fn new(hardware: Hardware) -> Result<Self, HardwareError> {
         hardware.validate()?;
-        Ok(Self { core: Rc::new(Core::new(hardware)), stop: None, progress: None, after_event: None })
+        let core = Rc::new(Core::new(hardware));
+        let (stop, progress, after_event, patience) = (None, None, None, None);
+        Ok(Self { core, stop, progress, after_event, patience, events_max: u64::MAX })
     }
 
     /// The handle for the kernel and its tasks. Before the first run it serves to set up queues,
@@ -111,6 +138,16 @@ impl Simulation {
     /// Calls `hook` every few thousand events.
     pub fn on_progress(&mut self, hook: impl FnMut(Progress) + 'static) {
         self.progress = Some(Box::new(hook));
+    }
+
+    /// Asks `hook` every few thousand events whether the run shall go on.
+    pub(crate) fn goes_on_while(&mut self, hook: impl FnMut() -> Result<(), RunError> + 'static) {
+        self.patience = Some(Box::new(hook));
+    }
+
+    /// Ends a run with [`RunError::EventLimit`] soon after so many events.
+    pub(crate) fn limit_events(&mut self, events: u64) {
+        self.events_max = events;
     }
 
     /// Calls `hook` after every single event, when no program runs: for checks of the whole state.
@@ -218,8 +255,16 @@ impl Simulation {
             return Err(RunError::Stopped { now });
         }
         self.core.budget.set(LOOK_UP_EVERY);
+        let events = self.core.events.get();
         if let Some(hook) = &mut self.progress {
-            hook(Progress { now, events: self.core.events.get() });
+            hook(Progress { now, events });
+        }
+        if events > self.events_max {
+            let unfinished = self.core.state.borrow().unfinished();
+            return Err(RunError::EventLimit { events, now, unfinished });
+        }
+        if let Some(hook) = &mut self.patience {
+            hook()?;
         }
         Ok(())
     }

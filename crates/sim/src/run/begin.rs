@@ -15,6 +15,7 @@ use workload::{Outcome, WorkloadError};
 use crate::engine::sim::{SimKernel, SimMemory};
 use crate::engine::simulation::{Progress, Simulation};
 use crate::engine::tracer::SimTrace;
+use crate::run::checks::{Checks, check_all_along};
 use crate::run::going::Going;
 use crate::run::handing::SampleSink;
 use crate::run::result::SimError;
@@ -39,6 +40,10 @@ pub struct Watch {
     pub samples: Option<SampleSink>,
     /// Rows of the events of this detail, from boot to the instant at which the program has ended.
     pub events: Option<(Detail, EventSink)>,
+    /// When machine and memory are checked; a broken invariant is a panic.
+    pub checks: Checks,
+    /// Events after which the run is given up.
+    pub events_max: Option<u64>,
 }
 
 /// Boots the machine and starts its program. The one place where kernel and programs are compiled for runs.
@@ -46,14 +51,16 @@ pub(crate) fn begin(
     spec: &SimRun,
     stop: Arc<AtomicBool>,
     progress: Box<dyn FnMut(Progress)>,
-    Watch { samples, events }: Watch,
+    Watch { samples, events, checks, events_max }: Watch,
 ) -> Result<Going, SimError> {
     let mut simulation = Simulation::new(spec.hardware_under_kernel())?;
     simulation.stop_on(stop);
+    simulation.limit_events(events_max.unwrap_or(u64::MAX));
     simulation.on_progress(progress);
     let machine = simulation.machine();
     let trace = events.map_or_else(SimTrace::default, |(detail, sink)| machine.trace(detail, sink));
     let kernel = boot_kernel(spec, &simulation, trace)?;
+    check_all_along(&mut simulation, &kernel, checks, |_| {});
     if machine.event_log().is_some() {
         for disk in 0..machine.device_count().max(1) {
             machine.name_mapping(kernel.device_mapping(disk), &device_name(disk));

@@ -17,6 +17,7 @@ use crate::engine::sim::{Sim, SimKernel};
 use crate::engine::simulation::{RunError, Simulation};
 use crate::machine::readings::Stall;
 use crate::run::handing::SampleSink;
+use crate::run::patience::Patience;
 use crate::run::result::{FRAGMENT_STALL_SAMPLES, SimError, SimResult};
 use crate::run::sample::{AtEnd, Sampler};
 use crate::run::spec::SimRun;
@@ -42,7 +43,7 @@ impl Going {
     /// Starts `program` on a machine that has just booted; nothing has happened yet.
     pub(crate) fn begin<F, Fut>(
         spec: &SimRun,
-        simulation: Simulation,
+        mut simulation: Simulation,
         kernel: SimKernel,
         samples: Option<SampleSink>,
         program: F,
@@ -51,6 +52,8 @@ impl Going {
         F: FnOnce(SimSystem) -> Fut + 'static,
         Fut: Future<Output = Result<Outcome, WorkloadError>> + 'static,
     {
+        let mut patience = Patience::with(kernel.clone());
+        simulation.goes_on_while(move || patience.look());
         let machine = simulation.machine();
         let sampler = Rc::new(RefCell::new(Sampler::new(samples)));
         start_monitor(&machine, &kernel, &sampler, spec.sample_period);

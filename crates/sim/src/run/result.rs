@@ -82,6 +82,16 @@ impl SimError {
             Self::Run(RunError::TimeLimit { .. }) => Some(
                 "make the workload smaller with `--param`, or give it more memory with `--mem`".to_string(),
             ),
+            Self::Run(RunError::NoProgress { hope: false, .. }) => Some(
+                "Linux would not go on either: give it more memory with `--mem`, or make the workload smaller with \
+                 `--param`"
+                    .to_string(),
+            ),
+            Self::Run(RunError::NoProgress { .. }) => Some(
+                "the model does not get on where Linux might: give it more memory with `--mem`, or report it with this \
+                 scenario and seed"
+                    .to_string(),
+            ),
             Self::Run(_) => None,
             Self::Violation(_) => {
                 Some("this is a bug of pagetide: please report it with the scenario and seed".to_string())

@@ -235,6 +235,7 @@ impl System for SimSystem {
         let machine = self.kernel.machine();
         machine.charge(CostOp::UserMicrosecond, micros);
         let cost = machine.cost(CostOp::UserMicrosecond);
+        machine.works_for(Nanos(cost.get() * micros));
         self.worked.user.set(self.worked.user.get() + Nanos(cost.get() * micros));
     }
 

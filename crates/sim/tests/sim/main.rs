@@ -20,6 +20,7 @@ mod machines;
 mod mapped_files;
 mod old_kernel;
 mod out_of_memory;
+mod patience;
 mod pauses;
 mod plugged_pages;
 mod pressure;

@@ -225,6 +225,7 @@ impl AnonAndFile {
     pub(crate) fn needs(&self) -> Vec<Need> {
         let mut needs = vec![Need::Cgroups];
         needs.extend(self.swap_high.map(|_| Need::SwapHigh));
+        needs.extend(self.worker.huge.then_some(Need::HugePageAdvice));
         if self.plan.asks() {
             needs.push(Need::ProactiveReclaim);
             let how = match self.asked.swappiness.as_deref() {

@@ -5,7 +5,7 @@ use units::{Bytes, Nanos, Seed};
 /// The version of the file form; it changes when an older reader would misread a newer file.
 pub const SCHEMA: u64 = 1;
 /// The smallest memory that a kernel boots in: its own image, reserves of a few MiB, one process.
-pub const MEM_MIN: Bytes = Bytes(16 << 20);
+pub const MEM_MIN: Bytes = Bytes(8 << 20);
 /// The largest memory: 2^28 page frames. The frame table of a simulated run takes a hundredth of it.
 pub const MEM_MAX: Bytes = Bytes(1 << 40);
 /// The shortest time between samples: below, a real machine would do little else.

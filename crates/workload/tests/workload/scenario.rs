@@ -182,7 +182,7 @@ fn every_mistake_is_reported_where_it_stands() {
       add `--on vm:VERSION`, such as `--on vm:6.12`, or leave it out
     key `mem` is missing
       add a line `mem = ...` at the top of the file
-    line 5, column 7: `mem`: 1 is outside of 16M to 1T
+    line 5, column 7: `mem`: 1 is outside of 8M to 1T
     line 5, column 7: `mem`: `much` is not a size
       write a whole number with an optional suffix, such as `256M`, `1016336kB` or `18G`
     line 2, column 12: unknown workload `hot-and-steam`

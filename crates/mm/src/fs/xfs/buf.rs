@@ -6,7 +6,7 @@
 //! back, and making new ones, thus turns over unmovable pages all the time, in a memory that is
 //! full of movable ones.
 //!
-//! Whoever needs a buffer to stay holds it: a write of it, and since 5.9 the inodes of it that are not
+//! Whoever needs a buffer to stay holds it: those who wait until it is read, a write of it, and since 5.9 the inodes of it that are not
 //! clean ([`InodeCluster::Pinned`](crate::version::rules::InodeCluster)). The shrinker takes a held one
 //! off its list without freeing it; it goes, or is listed again, when nobody holds it any more.
 //!
@@ -40,12 +40,20 @@ struct Buffer {
     valid: bool,
     /// By how many it is held.
     held: u8,
+    /// How many wait until it is read, or were woken and have not used it yet: they hold it, too.
+    awaited: u32,
     /// It is on the list of its node.
     listed: bool,
     /// It is queued to be written, or being written: nobody else may change it.
     writing: bool,
     /// Of such a write: one who reclaims inodes began it.
     for_reclaim: bool,
+}
+
+impl Buffer {
+    const fn is_held(&self) -> bool {
+        self.held > 0 || self.awaited > 0
+    }
 }
 
 /// Whether a cluster is in memory.
@@ -134,6 +142,7 @@ impl XfsBuffers {
             references: REFERENCES,
             valid,
             held: 0,
+            awaited: 0,
             listed: true,
             writing: false,
             for_reclaim: false,
@@ -165,7 +174,34 @@ impl XfsBuffers {
     pub(crate) fn release<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, cluster: ClusterId) {
         let buffer = self.get(cluster).expect("a held buffer stays");
         buffer.held = buffer.held.checked_sub(1).expect("it was held");
-        if buffer.held > 0 || buffer.listed {
+        self.let_go(core, cpu, cluster);
+    }
+
+    /// Somebody waits until a cluster is read, and goes on with it then.
+    ///
+    /// # Panics
+    /// When it is not in memory.
+    pub(crate) fn begin_wait(&mut self, cluster: ClusterId) {
+        self.get(cluster).expect("it is being read").awaited += 1;
+    }
+
+    /// One that waited uses it.
+    ///
+    /// # Panics
+    /// When nobody waited for it.
+    pub(crate) fn end_wait<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, cluster: ClusterId) {
+        let buffer = self.get(cluster).expect("an awaited buffer stays");
+        if buffer.valid {
+            buffer.references = REFERENCES;
+        }
+        buffer.awaited = buffer.awaited.checked_sub(1).expect("somebody waited for it");
+        self.let_go(core, cpu, cluster);
+    }
+
+    /// What becomes of a buffer that may be held by nobody any more.
+    fn let_go<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, cluster: ClusterId) {
+        let buffer = self.get(cluster).expect("it was held just now");
+        if buffer.is_held() || buffer.listed {
             return;
         }
         if buffer.references > 0 {
@@ -257,7 +293,7 @@ impl XfsBuffers {
             if buffer.held != keepers + u8::from(buffer.writing) {
                 return Err("a buffer is held by others than its write and its inodes");
             }
-            if !buffer.listed && buffer.held == 0 {
+            if !buffer.listed && !buffer.is_held() {
                 return Err("a buffer is on no list, and nobody holds it");
             }
             if buffer.writing && !buffer.valid {
@@ -297,7 +333,7 @@ impl XfsBuffers {
                 continue;
             }
             buffer.listed = false;
-            if buffer.held == 0 {
+            if !buffer.is_held() {
                 self.free(core, cpu, cluster);
             }
             freed += 1;
@@ -351,5 +387,24 @@ mod tests {
         buffers.read_done(ClusterId(11));
         assert_eq!(buffers.touch(ClusterId(11)), ClusterState::Ready);
         core.alloc.check().unwrap();
+    }
+
+    /// Two that reclaimed without a pause took it away before the one that read it could use it, for ever: found by a
+    /// world of 9 MiB under 5.4.
+    #[test]
+    fn a_buffer_that_was_read_stays_until_its_reader_has_used_it() {
+        let layout = MemoryLayout::flat(Pages(8192), 1);
+        let mut core =
+            Core::boot(&layout, Version::parse("linux-5.4").unwrap(), Sysctls::default(), NoTrace).unwrap();
+        let mut buffers = XfsBuffers::new(1);
+        add(&mut core, &mut buffers, 7, false);
+        buffers.begin_wait(ClusterId(7));
+        buffers.read_done(ClusterId(7));
+        (0..9).for_each(|_| _ = buffers.shrink(&mut core, CPU, NODE, 1));
+        buffers.end_wait(&mut core, CPU, ClusterId(7));
+        assert_eq!(buffers.touch(ClusterId(7)), ClusterState::Ready, "others have looked at it nine times");
+        (0..3).for_each(|_| _ = buffers.shrink(&mut core, CPU, NODE, 1));
+        assert_eq!(buffers.touch(ClusterId(7)), ClusterState::Missing);
+        buffers.check(|_| 0).unwrap();
     }
 }

@@ -7,13 +7,13 @@ use kernel::{Filesystem, Kernel, KernelConfig, Machine, Process};
 use mm::MemcgId;
 use mm::base::layout::MemoryLayout;
 use mm::base::sysctl::Sysctls;
-use pagetide_sim::run::{Checks, verify_watched};
+use pagetide_sim::run::{Checks, Left, verify_watched};
 use pagetide_sim::{DeviceModel, Hardware, Program, SimKernel, SimRun, SimSystem, SimTrace, Simulation};
 use units::{Bytes, Nanos, Pages, Seed};
 use workload::system::{OpenMode, System, TaskSpec};
 use workload::{Outcome, Workload, WorkloadError};
 
-use super::liveness::{Bounds, Calls, Left, Oracle};
+use super::liveness::{Bounds, Calls, Oracle};
 use super::text_of;
 
 fn spec() -> SimRun {

@@ -25,14 +25,10 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use kernel::{CostOp, Machine, WaitReason};
-use mm::alloc::flags::AllocFlags;
-use mm::alloc::watermark::Mark;
-use mm::alloc::zone::Zone;
-use mm::base::layout::ZoneKind;
 use mm::decide::over_high;
-use mm::lru::lists::LruList;
-use pagetide_sim::{Doing, Sim, SimKernel, SimMemory, SimRun, Stall, Unfinished};
-use units::{Nanos, Order};
+use pagetide_sim::run::Left;
+use pagetide_sim::{Doing, Sim, SimRun, Stall, Unfinished};
+use units::Nanos;
 use workload::system::System;
 
 /// A reclaimer's wait for the disk or for progress: `HZ` / 10.
@@ -208,48 +204,6 @@ impl Calls {
 
 fn may(Call { task, name, pages, since }: &Call, bound: Nanos) -> String {
     format!("`{task}` is in {name} of {pages} pages since {since}, which may take {bound}")
-}
-
-/// What is left of memory.
-#[derive(Debug, Clone, Copy)]
-pub struct Left {
-    free: u64,
-    reclaimable: u64,
-    /// Some zone would be above its min mark if all its file pages were freed that `memory.min` does not
-    /// protect: what `should_reclaim_retry` asks. Without that a request that may not enter the
-    /// filesystem goes round for ever, here and on Linux, which kills nobody for its sake.
-    hope: bool,
-}
-
-impl Left {
-    pub fn of(kernel: &SimKernel) -> Self {
-        let mut left = Self { free: 0, reclaimable: 0, hope: false };
-        kernel.mem(|mem| {
-            for zone in mem.core.alloc.zones() {
-                let (free, file) = (zone.free_pages().0, unprotected(mem, zone));
-                left.free += free;
-                left.reclaimable += file;
-                let min = zone.watermarks.mark(Mark::Min);
-                left.hope |=
-                    zone.watermark_ok(Order(0), min, ZoneKind::Movable, AllocFlags::WMARK_MIN, free + file);
-            }
-        });
-        left
-    }
-}
-
-/// File pages of a zone in groups that use more than their effective `memory.min`.
-fn unprotected(mem: &SimMemory, zone: &Zone) -> u64 {
-    let groups = mem.core.cgroups.ids().filter(|&id| {
-        let group = &mem.core.cgroups[id];
-        group.effective_min == 0 || group.memory.usage > group.effective_min
-    });
-    let file = |id, kind| {
-        let lists = mem.lru.lruvec(id, zone.node);
-        lists.size(LruList::InactiveFile, kind) + lists.size(LruList::ActiveFile, kind)
-    };
-    let below = (zone.kind as usize).checked_sub(1).map(|index| ZoneKind::ALL[index]);
-    groups.map(|id| file(id, zone.kind) - below.map_or(0, |kind| file(id, kind))).sum()
 }
 
 /// How the text begins of a run that ended because no memory is left for anybody.

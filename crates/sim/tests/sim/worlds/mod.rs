@@ -26,10 +26,10 @@ use std::time::Instant;
 
 use kernel::Kernel;
 use mm::version::rules::Rule;
-use pagetide_sim::run::{Checks, verify_watched};
+use pagetide_sim::run::{Checks, Left, verify_watched};
 use units::Nanos;
 
-use liveness::{Calls, Left, NO_HOPE, Oracle, overlong};
+use liveness::{Calls, NO_HOPE, Oracle, overlong};
 use world::World;
 
 /// How closely most worlds are looked at: a check takes time in proportion to memory.

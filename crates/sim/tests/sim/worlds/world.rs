@@ -200,9 +200,13 @@ pub fn is_refusal(error: &SimError) -> bool {
         SimError::Boot(_) | SimError::Workload(_) => true,
         // Nobody is left whom the OOM killer could take.
         SimError::Run(RunError::Halted { .. }) => true,
-        SimError::Run(RunError::Deadlock { .. } | RunError::TimeLimit { .. } | RunError::Stopped { .. }) => {
-            false
-        }
+        SimError::Run(RunError::NoProgress { hope, .. }) => !hope,
+        SimError::Run(
+            RunError::EventLimit { .. }
+            | RunError::Deadlock { .. }
+            | RunError::TimeLimit { .. }
+            | RunError::Stopped { .. },
+        ) => false,
         SimError::Hardware(_) | SimError::Violation(_) => false,
     }
 }

@@ -146,7 +146,10 @@ const SIM: &[&str] = &[
     "run/verify",
     "run/stepping",
     "run/begin",
+    "run/checks",
     "run/going",
+    "run/patience",
+    "run/left",
     "run/result",
     "run/spec",
     // What a program sees, and what a monitor reads.

@@ -26,9 +26,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use kernel::{Kernel, OomCall};
 use mm::Version;
 use mm::version::rules::{InodeCluster, InodeReclaim, Rule};
-use pagetide_sim::run::{Checks, verify_watched};
+use pagetide_sim::run::{Checks, Left, verify_watched};
 
-use super::liveness::{Calls, Left, NO_HOPE, Oracle, overlong};
+use super::liveness::{Calls, NO_HOPE, Oracle, overlong};
 use super::{number_from_env, text_of, world};
 use storm::{Pace, World};
 

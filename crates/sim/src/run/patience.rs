@@ -1,0 +1,121 @@
+//! Whether a run gets anywhere; one that does not ends, and says who waits for what.
+//!
+//! A run gets somewhere where a program goes back to user mode, works there or sleeps by choice, where a page is
+//! allocated or freed, and where a disk is asked for something. After [`PATIENCE`] of simulated time or [`EVENTS`] without
+//! any of it, or where one task has waited for [`LONGEST_WAIT`] in the kernel, the run ends: every wait of Linux that has
+//! an end is over by then. Left out: those who go round and get pages for it; a run's limits of time and events end them.
+
+use kernel::{Kernel, Machine, WaitReason};
+use mm::base::vmstat::VmEvent;
+use units::Nanos;
+
+use crate::accounts::waits::{WaitKind, kernel_name};
+use crate::engine::sim::SimKernel;
+use crate::engine::simulation::RunError;
+use crate::machine::readings::{Doing, Unfinished};
+use crate::run::left::Left;
+
+/// How long a run may get nowhere.
+const PATIENCE: Nanos = Nanos::from_secs(600);
+/// How long a task may wait for one thing that is not its own choice.
+const LONGEST_WAIT: Nanos = Nanos::from_secs(3600);
+/// Between two looks, simulated time or events: they cost more the more tasks there are.
+const LOOK_EVERY: (Nanos, u64) = (Nanos::from_secs(10), 1 << 19);
+/// Events in which a run may get nowhere: so many, and so many more for each page of memory, as reclaim looks at all of
+/// it some times before it gives up.
+const EVENTS: (u64, u64) = (1 << 22, 1 << 6);
+
+/// What moves when pages do.
+const MOVES: [VmEvent; 7] = [
+    VmEvent::PgAllocDma,
+    VmEvent::PgAllocDma32,
+    VmEvent::PgAllocNormal,
+    VmEvent::PgAllocMovable,
+    VmEvent::PgFree,
+    VmEvent::PgPgIn,
+    VmEvent::PgPgOut,
+];
+
+/// Looks at a run from time to time.
+pub(super) struct Patience {
+    kernel: SimKernel,
+    /// The next look, by time and by events.
+    next_look: (Nanos, u64),
+    /// Events in which it may get nowhere.
+    events_max: u64,
+    /// What had moved when it was seen to get somewhere, and when that was.
+    moved: u64,
+    since: (Nanos, u64),
+}
+
+impl Patience {
+    pub(super) fn with(kernel: SimKernel) -> Self {
+        let frames = kernel.mem(|mem| mem.core.alloc.frames.len() as u64);
+        let events_max = EVENTS.0 + (EVENTS.1 * frames);
+        Self { kernel, next_look: (Nanos::ZERO, 0), events_max, moved: 0, since: (Nanos::ZERO, 0) }
+    }
+
+    /// To be called every now and then.
+    ///
+    /// # Errors
+    /// [`RunError::NoProgress`].
+    pub(super) fn look(&mut self) -> Result<(), RunError> {
+        let machine = self.kernel.machine();
+        let (now, events) = (machine.now(), machine.statistics().events);
+        if now < self.next_look.0 && events < self.next_look.1 {
+            return Ok(());
+        }
+        self.next_look = (now + LOOK_EVERY.0, events + LOOK_EVERY.1);
+        let tasks = machine.unfinished();
+        let moved = moved(&self.kernel);
+        let by_choice = machine.works_until() > now || tasks.iter().any(sleeps);
+        if moved != self.moved || by_choice {
+            (self.moved, self.since) = (moved, (now, events));
+        }
+        let stuck =
+            tasks.iter().find(|task| waits_since(task).is_some_and(|since| now - since > LONGEST_WAIT));
+        match stuck {
+            None if now - self.since.0 <= PATIENCE && events - self.since.1 <= self.events_max => Ok(()),
+            stuck => Err(no_progress(&self.kernel, self.since.0, stuck, &tasks)),
+        }
+    }
+}
+
+fn moved(kernel: &SimKernel) -> u64 {
+    let pages: u64 = kernel.mem(|mem| MOVES.iter().map(|&event| mem.core.alloc.events.get(event)).sum());
+    pages + Kernel::machine(kernel).returns()
+}
+
+fn sleeps(task: &Unfinished) -> bool {
+    matches!(task.doing, Doing::Waiting { reason: WaitReason::UserSleep, .. })
+}
+
+/// Since when a task waits that would rather go on.
+fn waits_since(task: &Unfinished) -> Option<Nanos> {
+    match task.doing {
+        Doing::Waiting { reason, since } if WaitKind::of(reason) != WaitKind::Idle => Some(since),
+        _ => None,
+    }
+}
+
+fn no_progress(
+    kernel: &SimKernel,
+    since: Nanos,
+    stuck: Option<&Unfinished>,
+    tasks: &[Unfinished],
+) -> RunError {
+    let first = || tasks.iter().find(|task| waits_since(task).is_some());
+    let who = match stuck.or_else(first) {
+        Some(Unfinished { name, doing: Doing::Waiting { reason, .. }, .. }) => {
+            format!("`{name}` waits in {}", kernel_name(*reason))
+        }
+        _ => "nobody goes back to its program".to_owned(),
+    };
+    let since = stuck.and_then(waits_since).unwrap_or(since);
+    let Left { free, reclaimable, hope } = Left::of(kernel);
+    let memory = match hope {
+        true => format!("{free} pages are free, {reclaimable} of files could be"),
+        false => format!("no memory is left that could be reclaimed ({free} pages are free)"),
+    };
+    RunError::NoProgress { since, why: format!("{who}; {memory}"), hope, unfinished: tasks.to_vec() }
+}

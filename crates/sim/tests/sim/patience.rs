@@ -1,0 +1,44 @@
+//! Runs that would not end, and end in words.
+
+use std::sync::Arc;
+
+use mm::base::layout::MemoryLayout;
+use pagetide_sim::run::{Watch, run_watched};
+use pagetide_sim::{DeviceModel, Hardware, Program, RunError, SimError, SimRun};
+use units::{Nanos, Pages};
+use workload::Workload;
+
+/// Two readers of files that do not fit into 16 MiB.
+fn readers(device: DeviceModel) -> SimRun {
+    let params = [("readers", "2"), ("file", "64M")];
+    let program = Program::Workload(Workload::new("sequential-readers", params).expect("a workload"));
+    let version = mm::Version::parse("linux-6.1").expect("a version");
+    let hardware = Hardware::with_cpus(1).with_device(device);
+    SimRun::new(program, version, hardware, MemoryLayout::flat(Pages(16 << 8), 1))
+}
+
+fn error(spec: &SimRun, watch: Watch) -> SimError {
+    run_watched(spec, Arc::default(), |_| {}, watch).expect_err("it does not end")
+}
+
+/// A request that is never answered would be waited for a day, with ten samples a second.
+#[test]
+fn a_run_whose_disk_never_answers_says_who_waits_for_what() {
+    let mut device = DeviceModel::NVME;
+    device.read.latency = Nanos::from_secs(365 * 24 * 60 * 60);
+    let error = error(&readers(device), Watch::default());
+    let text = error.to_string();
+    assert!(
+        text.starts_with("no progress since ") && text.contains("` waits in folio_wait_locked; "),
+        "{text}"
+    );
+    assert!(matches!(error, SimError::Run(RunError::NoProgress { hope: true, .. })), "{error:?}");
+    assert!(error.hint().is_some_and(|hint| hint.contains("--mem")), "{error:?}");
+}
+
+#[test]
+fn a_run_ends_soon_after_the_events_that_it_may_take() {
+    let error = error(&readers(DeviceModel::NVME), Watch { events_max: Some(1000), ..Watch::default() });
+    let SimError::Run(RunError::EventLimit { events, .. }) = error else { panic!("{error}") };
+    assert!((1000..10_000).contains(&events), "{events}");
+}
