@@ -7,15 +7,33 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
 use crate::book;
+use crate::built;
 use crate::checkout::{commit, target};
 use crate::mutants;
 use crate::say::say;
-use crate::step::{Report, cargo};
+use crate::step::{Outcome, Report, cargo};
 
 /// Random worlds of each kind; an ordinary test makes a twentieth of them.
 const WORLDS: &str = "5000";
+
+/// Small worlds of the model alone that an ordinary test checks: a minute on two CPUs.
+const CHECKED: &str = "1..2000";
+
+/// Runs them in the release build, which says how far it is and what it finds.
+pub(crate) fn check_worlds() -> Outcome {
+    if let Outcome::Failed(why) = built::build("release") {
+        return Outcome::Failed(why);
+    }
+    let arguments = ["worlds", "--on", "sim", "--check", "--seeds", CHECKED];
+    match Command::new(built::binary("release")).args(arguments).stdin(Stdio::null()).status() {
+        Ok(status) if status.success() => Outcome::Passed(Default::default()),
+        Ok(status) => Outcome::Failed(format!("`pagetide {}`: {status}", arguments.join(" "))),
+        Err(error) => error.into(),
+    }
+}
 
 /// The steps behind those of an ordinary test.
 pub(crate) const STEPS: usize = 4;

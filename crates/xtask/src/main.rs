@@ -80,7 +80,7 @@ fn main() -> ExitCode {
 
 /// The steps that every change must pass, of `more` beyond them.
 fn test(more: usize) -> Report {
-    let mut report = Report::new(9 + more);
+    let mut report = Report::new(10 + more);
     report.step("format", || cargo(&["fmt", "--all", "--check"], &[]));
     report.step("lints", || {
         cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], &[])
@@ -97,6 +97,7 @@ fn test(more: usize) -> Report {
         cargo(&["test", "--workspace", "--bench", "*", "--locked", "--", "--test"], &[])
     });
     report.step("determinism", determinism::check);
+    report.step("worlds of the model", full::check_worlds);
     report.step("commands of the documents", || docs::run(Mode::Check));
     report.step("the Python package", python::test);
     report.step("tests", || cargo(&["test", "--workspace", "--no-fail-fast", "--locked"], &[]));

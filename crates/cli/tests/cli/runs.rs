@@ -77,6 +77,8 @@ fn help_of_each_command() {
           --on <BACKEND>        Where to run: sim, host, uml:VERSION, vm:VERSION or a PATH of either;
                                 comparisons take several [default: sim] [example: uml:6.12]
           --dry-run             Print the resolved scenario instead of running it
+          --check               Check all of the model's state after every event, which takes long; what
+                                is wrong is a bug of pagetide
 
     Machine:
           --machine <NAME>      Simulated machine to run on [default: the workload's own] [example:

@@ -97,6 +97,10 @@ fn what_cannot_be_is_told_before_anything_runs() {
         "worlds --seeds 1 --repeats 0 --out w",
         "worlds --seeds 1 --model-seeds 99 --out w",
         "worlds --seeds 1 --time soon --out w",
+        "worlds --seeds 1 --on uml:6.12 --check",
+        "worlds --seeds 1 --against linux-6.1 --check",
+        "worlds --seeds 1 --check --out w",
+        "run sequential-readers --on uml:6.12 --check",
         &format!("{SMALL} --seeds 1 --out empty"),
         &format!("{SMALL} --seeds 1 --out file"),
         &format!("{SMALL} --seeds 1 --repeats 2 --out other").replace(" --repeats 1", ""),
@@ -185,6 +189,29 @@ fn what_cannot_be_is_told_before_anything_runs() {
     hint: write a whole number with `s`, `m` or `h`, such as `10m`
     exit 1
 
+    $ worlds --seeds 1 --on uml:6.12 --check
+    error: `--check` looks at the model's own state, and `--on uml:6.12` has none
+    hint: leave `--on` out, or `--check`
+    exit 1
+
+    $ worlds --seeds 1 --against linux-6.1 --check
+    error: `--check` takes one kernel of the model, and `--against` is a second one
+    hint: name it by `--kernel`
+    exit 1
+
+    $ worlds --seeds 1 --check --out w
+    error: the argument '--check' cannot be used with '--out <DIR>'
+
+    Usage: pagetide worlds --seeds <SEEDS> --check
+
+    For more information, try '--help'.
+    exit 2
+
+    $ run sequential-readers --on uml:6.12 --check
+    error: `--check` looks at the model's own state, and `--on uml:6.12` has none
+    hint: leave `--on` out, or `--check`
+    exit 1
+
     $ worlds --on sim --kernel linux-5.5 --against linux-5.4 --workload sequential-readers --repeats 1 --model-seeds 1 --seeds 1 --out empty
     error: `empty` is no folder of worlds
     hint: name a new folder
@@ -252,4 +279,20 @@ fn an_answer_says_what_real_kernels_are_known_to_differ_by() {
     let none = "not held to real kernels: there are no worlds of linux-5.4, linux-5.5";
     assert!(text.replace("\n  ", " ").contains(none), "{text}");
     assert_eq!(json(&compared)["runs"][1]["known_error"]["worlds"], 0);
+}
+
+/// Eight small worlds of the model alone: nothing is wrong, and each can be asked for by its command.
+#[test]
+fn worlds_of_the_model_alone_are_checked() {
+    let scene = Scene::new();
+    let text = scene.data("worlds --on sim --check --seeds 1..8 -q");
+    assert!(text.starts_with("8 worlds of the model, checked all along: nothing is wrong\n"), "{text}");
+    let json: serde_json::Value =
+        serde_json::from_str(&scene.data("worlds --check --seeds 1..8 -q --format json")).unwrap();
+    assert_eq!((&json["worlds"], &json["wrong"]), (&serde_json::json!(8), &serde_json::json!([])));
+    let commands = scene.data("worlds --check --workload sequential-readers --seeds 1 --dry-run");
+    let again = commands.trim().strip_prefix("pagetide ").expect("a command");
+    assert!(again.ends_with(" --check"), "{again}");
+    let text = scene.data(&format!("{again} -q"));
+    assert!(text.contains("throughput"), "{text}");
 }

@@ -199,8 +199,8 @@ const SMALL: &[(&str, &str, Range)] = &[
     ("sequential-readers", "readers", Count(1, 16)),
 ];
 
-/// The smallest dirty_ratio of a small world: of so little memory less is a page or two, for which writers pause so long
-/// that readers beside them take a minute of a clock.
+/// The smallest dirty_ratio of a small world: of so little memory less is a page or two, for which writers pause so
+/// long that readers beside them take a minute of a clock.
 const SMALL_DIRTY_RATIO: u64 = 5;
 
 /// What this sysctl of a small world is drawn from.

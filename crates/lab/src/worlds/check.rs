@@ -1,12 +1,12 @@
 //! Worlds of the model alone, checked all along: panics, broken invariants, runs that do not end.
 //!
 //! # Theory of operation
-//! Machines are small (8 to 64 MiB), of any kernel. All invariants of machine and memory are checked while a world runs:
-//! after each of its first events, then each time that the run has grown by one part in so many: [`CLOSELY`] of them
-//! where it has up to [`SMALLEST`] of memory and its seed is a multiple of 8, which is mostly every event of it,
-//! [`SPREAD`] in the others. What is broken stays so, so that a later check finds it. A world that takes [`EVENTS_MAX`] events, [`WALL_MAX`] of a clock, or gets
-//! nowhere (`patience.rs` of `sim`) has not ended. A world that lacks memory for Linux, too, is none that is wrong: it is
-//! refused, killed, or stands still where nothing is left to reclaim.
+//! Machines are small (8 to 64 MiB), of any kernel. All invariants of machine and memory are checked while a world
+//! runs: after each of its first events, then each time that the run has grown by one part in so many: [`CLOSELY`] of
+//! them where it has up to [`SMALLEST`] of memory and its seed is a multiple of 8, which is mostly every event of it,
+//! [`SPREAD`] in the others. What is broken stays so, so that a later check finds it. A world that takes [`EVENTS_MAX`]
+//! events, [`WALL_MAX`] of a clock, or gets nowhere (`patience.rs` of `sim`) has not ended. A world that lacks memory
+//! for Linux, too, is none that is wrong: it is refused, killed, or stands still where nothing is left to reclaim.
 //!
 //! What is wrong is made smaller at once, and told as one command; `--check` of that looks after every event. Left out:
 //! two runs that differ, which `cargo xtask determinism` and the worlds of `pagetide-sim` look for.
@@ -161,7 +161,8 @@ impl CheckPlan {
             let seconds = begin.elapsed().as_secs_f64();
             let world_done = WorldDone { done, total, seed, workload, told: &told, seconds, is_wrong };
             (control.observer)(world_done);
-            self.note(&found, seed, verdict, world, &control.stop);
+            let run = |scenario: &Scenario| checked(scenario, Checks::Spread(SPREAD), &control.stop);
+            self.note(&found, seed, verdict, world, &run);
             Ok(())
         })?;
         let Found { mut checked, .. } = found.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -174,52 +175,63 @@ impl CheckPlan {
         Ok((checked, wrong.or(interrupted)))
     }
 
-    /// Adds what a world came to; one that is wrong is made smaller first.
+    /// Adds what a world came to; one that is wrong is made smaller first, by running others.
     fn note(
         &self,
         found: &Mutex<Found>,
         seed: u64,
         verdict: Verdict,
         world: Option<(Drawn, Scenario)>,
-        stop: &Arc<AtomicBool>,
+        run: &dyn Fn(&Scenario) -> Verdict,
     ) {
         let locked = || found.lock().unwrap_or_else(PoisonError::into_inner);
-        let (Verdict::Wrong(kind, text), Some((drawn, scenario))) = (&verdict, world) else {
-            let Verdict::Fine(how) = verdict else { return };
-            *locked().checked.ended.entry(how).or_default() += 1;
-            return;
-        };
-        let shrinks = {
-            let mut found = locked();
-            found.shrunk += 1;
-            found.shrunk <= SHRUNK_MAX
-        };
-        let smallest = shrinks.then(|| self.shrunk(drawn, *kind, text, stop));
-        let command_smaller = smallest
-            .as_ref()
-            .and_then(|smallest| self.scenario(&smallest.drawn).ok().map(|scenario| command_of(&scenario)));
-        let broken = BrokenWorld {
+        match (verdict, world) {
+            (Verdict::Wrong(kind, text), Some(world)) => {
+                let shrinks = {
+                    let mut found = locked();
+                    found.shrunk += 1;
+                    found.shrunk <= SHRUNK_MAX
+                };
+                let broken = self.broken(seed, world, (kind, text), shrinks.then_some(run));
+                locked().checked.broken.push(broken);
+            }
+            (Verdict::Fine(how), _) => *locked().checked.ended.entry(how).or_default() += 1,
+            _ => {}
+        }
+    }
+
+    /// A world that is wrong, and the smallest one that is in the same way, if others are to be run for that.
+    fn broken(
+        &self,
+        seed: u64,
+        (drawn, scenario): (Drawn, Scenario),
+        (kind, text): (Kind, String),
+        run: Option<&dyn Fn(&Scenario) -> Verdict>,
+    ) -> BrokenWorld {
+        let command = command_of(&scenario);
+        let smallest = run.map(|run| self.shrunk(drawn, kind, &text, run));
+        let smaller = smallest.as_ref().and_then(|smallest| self.scenario(&smallest.drawn).ok());
+        BrokenWorld {
             seed,
             workload: scenario.workload.name().to_owned(),
             kernel: scenario.kernel.as_ref().map(ToString::to_string).unwrap_or_default(),
             what: kind.told(),
-            text: text.clone(),
-            command: command_of(&scenario),
-            smaller: command_smaller.filter(|command| *command != command_of(&scenario)),
+            text,
+            smaller: smaller.map(|scenario| command_of(&scenario)).filter(|smaller| *smaller != command),
+            command,
             tried: smallest.map_or(0, |smallest| smallest.tried),
-        };
-        locked().checked.broken.push(broken);
+        }
     }
 
     /// The smallest world that is found to be wrong in the same way.
-    fn shrunk(&self, drawn: Drawn, kind: Kind, text: &str, stop: &Arc<AtomicBool>) -> Smaller {
+    fn shrunk(&self, drawn: Drawn, kind: Kind, text: &str, run: &dyn Fn(&Scenario) -> Verdict) -> Smaller {
         let begin = Instant::now();
         smaller(drawn, |other| {
-            if stop.load(Ordering::Relaxed) || begin.elapsed() > SHRINK_MAX {
+            if begin.elapsed() > SHRINK_MAX {
                 return None;
             }
             let Ok(scenario) = self.scenario(other) else { return Some(false) };
-            match checked(&scenario, Checks::Spread(SPREAD), stop) {
+            match run(&scenario) {
                 Verdict::Stopped => None,
                 Verdict::Fine(_) => Some(false),
                 Verdict::Wrong(now, told) => Some(now == kind && is_same(&told, text)),
@@ -322,7 +334,7 @@ fn verdict(error: &SimError) -> Verdict {
         SimError::Run(RunError::Stopped { .. }) => Verdict::Stopped,
         SimError::Run(RunError::Halted { .. }) => Verdict::Fine("killed"),
         SimError::Run(RunError::NoProgress { hope: false, .. }) => {
-            Verdict::Fine("stood still without memory")
+            Verdict::Fine("stood still as Linux would")
         }
         SimError::Workload(WorkloadError::PinsTooMuch { .. } | WorkloadError::TooFewDisks { .. }) => {
             Verdict::Fine("refused")
@@ -330,5 +342,23 @@ fn verdict(error: &SimError) -> Verdict {
         SimError::Workload(_) => Verdict::Wrong(Kind::Failed, error.to_string()),
         SimError::Violation(_) => Verdict::Wrong(Kind::Broken, error.to_string()),
         SimError::Run(_) => Verdict::Wrong(Kind::Endless, error.to_string()),
+    }
+}
+
+#[cfg(test)]
+impl CheckPlan {
+    /// The first world of a seed that is so.
+    pub(super) fn one_where(&self, is_so: impl Fn(&Drawn) -> bool) -> u64 {
+        let is_so = |seed: &u64| self.world(*seed).is_some_and(|(drawn, _)| is_so(&drawn));
+        (1..1000).find(is_so).expect("a thousand worlds have all there is")
+    }
+
+    /// The world of this seed as it is told where `run` is what runs it.
+    pub(super) fn broken_by(&self, seed: u64, run: &dyn Fn(&Scenario) -> Verdict) -> Option<BrokenWorld> {
+        let (drawn, scenario) = self.world(seed)?;
+        match run(&scenario) {
+            Verdict::Wrong(kind, text) => Some(self.broken(seed, (drawn, scenario), (kind, text), Some(run))),
+            _ => None,
+        }
     }
 }

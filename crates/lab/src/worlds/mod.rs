@@ -270,7 +270,10 @@ impl WorldsPlan {
                         text += &format!("{}\n", command(&run.scenario));
                     }
                 }
-                Err((drawn, error)) => text += &format!("# {}: refused: {}\n", drawn.workload, error.told()),
+                Err(refused) => {
+                    let (drawn, error) = *refused;
+                    text += &format!("# {}: refused: {}\n", drawn.workload, error.told());
+                }
             }
         }
         text
@@ -297,13 +300,13 @@ impl WorldsPlan {
     ///
     /// # Errors
     /// What was drawn, and why it cannot run: however often it was drawn anew.
-    pub(crate) fn world(&self, seed: u64) -> Result<World, (Drawn, Box<LabError>)> {
+    pub(crate) fn world(&self, seed: u64) -> Result<World, Box<(Drawn, LabError)>> {
         let mut refused = None;
         for attempt in 0..draw::ATTEMPTS {
             let drawn = draw::draw(seed, &self.workloads, attempt);
             match self.sides(seed, &drawn) {
                 Ok(world) => return Ok(world),
-                Err(error) => refused = Some((drawn, Box::new(error))),
+                Err(error) => refused = Some(Box::new((drawn, error))),
             }
         }
         Err(refused.expect("there is an attempt"))

@@ -152,7 +152,8 @@ impl WorldsPlan {
     fn rows(&self, seed: u64, known: &[WorldRow], control: &WorldsControl) -> Option<Vec<WorldRow>> {
         let kernel = self.kernel_label();
         match self.world(seed) {
-            Err((drawn, error)) => {
+            Err(refused) => {
+                let (drawn, error) = *refused;
                 let row = row_of(&kernel, seed, drawn.workload, "global");
                 let why = format!("refused: {}", error.told());
                 Some(vec![WorldRow { text: Some(why), ..run_row(&row, "outcome") }])

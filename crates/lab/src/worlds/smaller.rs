@@ -2,9 +2,9 @@
 //!
 //! # Theory of operation
 //! Tries are made in one order: everything at half its size; sysctls, swap, changes of the machine and features of the
-//! kernel left out; parameters at their defaults; numbers, swap and memory halved. The first try of which it still holds
-//! is the world from there on, and the round begins anew at the next one; no world is tried twice. It ends when a whole
-//! round has found none, or when whoever watches says so: what has been reached then is good.
+//! kernel left out; parameters at their defaults; numbers, swap and memory halved. The first try of which it still
+//! holds is the world from there on, and the round begins anew at the next one; no world is tried twice. It ends when a
+//! whole round has found none, or when whoever watches says so: what has been reached then is good.
 //!
 //! Left out: what has to hold, and running, see `check.rs` and `shrink.rs`.
 

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use recording::worlds::{WorldRow, read_worlds};
 use tempfile::TempDir;
 
+use super::check::Verdict;
 use super::*;
 
 fn request(seeds: &str) -> WorldsRequest {
@@ -142,4 +143,58 @@ fn worlds_under_a_limit_are_told_from_those_of_the_whole_machine() {
     assert_eq!(scope_of(&["limit=100M"]), "limit");
     assert_eq!(scope_of(&["limit=256M"]), "global");
     assert_eq!(scope_of(&["limit=100M", "topology=global"]), "global");
+}
+
+fn check(seeds: &str) -> WorldsRequest {
+    WorldsRequest { seeds: seeds.to_owned(), ..WorldsRequest::default() }
+}
+
+#[test]
+fn small_worlds_of_all_kernels_are_checked_and_end_as_they_should() {
+    let plan = check("1..24").check_plan().unwrap();
+    let commands = plan.commands();
+    assert_eq!(commands.lines().count(), 24);
+    assert!(commands.lines().all(|line| line.ends_with(" --check") || line.starts_with("# ")), "{commands}");
+    let kernels = ["linux-2.6.32", "linux-5", "linux-6", "linux-7"];
+    assert!(kernels.iter().all(|kernel| commands.contains(kernel)), "{commands}");
+    let told = Arc::new(Mutex::new(0));
+    let counted = Arc::clone(&told);
+    let observer = move |_: WorldDone<'_>| *counted.lock().unwrap() += 1;
+    let (checked, wrong) = plan.run(&WorldsControl { observer: Arc::new(observer), ..control() }).unwrap();
+    assert!(wrong.is_none() && checked.broken.is_empty(), "{checked:?}");
+    assert_eq!((checked.count(), *told.lock().unwrap()), (24, 24));
+}
+
+/// What is planted is found, told as one command, and made smaller.
+#[test]
+fn a_world_that_is_wrong_is_told_by_a_small_command() {
+    let plan = check("3").check_plan().unwrap();
+    let seed = plan.one_where(|drawn| drawn.workload == "sequential-readers" && drawn.params.len() > 2);
+    let planted = |scenario: &Scenario| match scenario.workload.params().count("readers") {
+        Some(readers) if readers >= 2 => Verdict::Wrong(check::Kind::Broken, format!("planted: {readers}")),
+        _ => Verdict::Fine("done"),
+    };
+    let broken = plan.broken_by(seed, &planted).expect("it has several readers");
+    assert!(
+        broken.command.contains(" --param readers=") && broken.text.starts_with("planted: "),
+        "{broken:?}"
+    );
+    let smaller = broken.smaller.expect("there is a smaller one");
+    assert!(smaller.len() < broken.command.len() && broken.tried > 3, "{smaller}");
+    let options = smaller.matches(" --").count();
+    assert!(smaller.contains(" --mem 8M ") && options <= 8, "{smaller}");
+}
+
+#[test]
+fn checks_are_of_one_model() {
+    let on = |backend: &str| WorldsRequest { backend: Some(backend.to_owned()), ..check("1") };
+    assert_eq!(
+        on("uml:6.12").check_plan().unwrap_err().to_string(),
+        "`--check` looks at the model's own state, and `--on uml:6.12` has none"
+    );
+    let two = WorldsRequest { against: Some("linux-5.4".to_owned()), ..check("1") };
+    assert_eq!(
+        two.check_plan().unwrap_err().to_string(),
+        "`--check` takes one kernel of the model, and `--against` is a second one"
+    );
 }

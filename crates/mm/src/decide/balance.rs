@@ -23,8 +23,8 @@ use crate::decide::backoff::Site;
 use crate::memory::Memory;
 use crate::reclaim::run::{DEF_PRIORITY, MAX_RECLAIM_RETRIES, ScanControl};
 use crate::version::rules::{
-    BoostEffort, BoostFailure, BoostedSlab, FragmentStall, KswapdDone, PassMeasure, ReserveZones, Rules,
-    TrimFailure, WatermarkBoost,
+    BoostEffort, BoostFailure, BoostedSlab, FragmentStall, KswapdDone, PassMeasure, Rules, TrimFailure,
+    WatermarkBoost,
 };
 
 impl<T: Trace> Memory<T> {
@@ -42,7 +42,7 @@ impl<T: Trace> Memory<T> {
 
     /// `pgdat_balanced`: some zone up to `highest_zoneidx` is above its high mark, boost included; or all of
     /// the node are, other than exhausted ones (up to 4.7).
-    pub(super) fn is_balanced(&self, node: NodeId, order: Order, highest_zoneidx: ZoneKind) -> bool {
+    pub fn is_balanced(&self, node: NodeId, order: Order, highest_zoneidx: ZoneKind) -> bool {
         match self.core.rules().kswapd_done {
             KswapdDone::SomeZone => {
                 // A block is worth its keep only if there is room for more: once the order is given up, pages are.
@@ -95,16 +95,13 @@ impl<T: Trace> Memory<T> {
     }
 
     /// `allow_direct_reclaim`: more than half of the min marks is free, or kswapd has given up, so that
-    /// direct reclaimers go on (MECHANISMS 4.4). Left out: that the retries of 6.1 and 6.12 count free pages of a
-    /// zone without any to reclaim twice (MECHANISMS-6X 5.5).
+    /// direct reclaimers go on (MECHANISMS 4.4). Left out: that updates of 6.1 and 6.12 count a zone
+    /// without pages to reclaim as well if it has free ones (MECHANISMS-6X 5.5).
     pub fn allow_direct_reclaim(&self, node: NodeId) -> bool {
         let (mut free, mut reserve) = (0, 0);
         for &id in &self.core.alloc.nodes()[node.index()].zones {
             let zone = self.core.alloc.zone(id);
-            let counts = self.zone_reclaimable_pages(node, zone.kind) > 0 || {
-                self.core.rules().reserve_zones == ReserveZones::OrFree && zone.free_pages() > Pages::ZERO
-            };
-            if zone.kind <= ZoneKind::Normal && counts {
+            if zone.kind <= ZoneKind::Normal && self.zone_reclaimable_pages(node, zone.kind) > 0 {
                 free += zone.free_pages().0;
                 reserve += zone.watermarks.mark(Mark::Min);
             }

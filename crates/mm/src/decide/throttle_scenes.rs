@@ -1,6 +1,6 @@
 //! Scenes of those who are too fast: zones of which so much is free, or dirty, and who waits then.
 
-use units::{Nanos, NodeId, Order, Pages};
+use units::{Nanos, NodeId, Pages};
 
 use crate::alloc::watermark::Mark;
 use crate::base::gfp::Gfp;
@@ -14,11 +14,7 @@ const NODE: NodeId = NodeId(0);
 
 /// Three zones of which those in `with_files` have a page to reclaim.
 fn reserve(with_files: &[ZoneKind]) -> Zones {
-    reserve_of("linux-6.1", with_files)
-}
-
-fn reserve_of(kernel: &str, with_files: &[ZoneKind]) -> Zones {
-    let mut zones = Zones::full(kernel, &[ZoneKind::Dma32, ZoneKind::Normal, ZoneKind::Movable]);
+    let mut zones = Zones::full("linux-6.1", &[ZoneKind::Dma32, ZoneKind::Normal, ZoneKind::Movable]);
     with_files.iter().for_each(|&kind| _ = zones.add_file_page(kind));
     zones
 }
@@ -47,29 +43,13 @@ fn direct_reclaim_goes_on_while_more_than_half_of_the_min_marks_is_free() {
 fn zones_without_a_page_to_reclaim_are_no_reason_to_wait() {
     use ZoneKind::{Dma32, Normal};
     assert!(reserve(&[]).mem.allow_direct_reclaim(NODE), "waiting helps nobody here");
-    let mut zones = reserve_of("linux-5.10", &[Normal]);
+    let mut zones = reserve(&[Normal]);
     let half = zones.mark(Normal, Mark::Min) / 2;
     zones.free(Dma32, 0, half + 1);
     zones.free(Normal, 0, half);
     assert!(!zones.mem.allow_direct_reclaim(NODE), "nor do their free pages count");
     zones.free(Normal, 0, 1);
     assert!(zones.mem.allow_direct_reclaim(NODE), "nor their marks");
-}
-
-/// Direct reclaimers waited for a zone that kswapd did not want, as another was above its high mark, and woke it again
-/// at once, for ever: found by a world of 10 MiB under 6.12, whose updates count that other one.
-#[test]
-fn a_zone_with_free_pages_and_none_to_reclaim_is_part_of_the_reserve_of_newer_kernels() {
-    use ZoneKind::{Dma32, Normal};
-    let allows = |kernel: &str| {
-        let mut zones = reserve_of(kernel, &[Normal]);
-        let marks = zones.mark(Dma32, Mark::High) + zones.mark(Normal, Mark::Min);
-        zones.free(Dma32, 0, marks);
-        assert!(zones.mem.is_balanced(NODE, Order(0), Normal), "{kernel}: kswapd has nothing to do");
-        zones.mem.allow_direct_reclaim(NODE)
-    };
-    let kernels = ["linux-5.10", "linux-6.1", "linux-6.12", "linux-7.2"];
-    assert_eq!(kernels.map(allows), [false, true, true, false]);
 }
 
 #[test]

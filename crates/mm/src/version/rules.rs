@@ -136,7 +136,6 @@ rules! {
     device_congestion: DeviceCongestion,
     direct_pause: DirectPause,
     reserve_throttle: ReserveThrottle,
-    reserve_zones: ReserveZones,
     kswapd_done: KswapdDone,
     kswapd_sleep: KswapdSleep,
     file_balance: FileBalance,

@@ -211,9 +211,6 @@ fn every_version_decides_as_its_sources_say() {
     direct reclaim while the reserve is nearly gone
       ReserveThrottle(Off): 2.6.32
       ReserveThrottle(Waits): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
-    the zones of the reserve
-      ReserveZones(Reclaimable): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 7.2
-      ReserveZones(OrFree): 6.1 6.12
     when kswapd is done
       KswapdDone(EveryZone): 2.6.32
       KswapdDone(SomeZone): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2

@@ -1,16 +1,18 @@
 //! Whether a run gets anywhere; one that does not ends, and says who waits for what.
 //!
 //! A run gets somewhere where a program goes back to user mode, works there or sleeps by choice, where a page is
-//! allocated or freed, and where a disk is asked for something. After [`PATIENCE`] of simulated time or [`EVENTS`] without
-//! any of it, or where one task has waited for [`LONGEST_WAIT`] in the kernel, the run ends: every wait of Linux that has
-//! an end is over by then. Left out: those who go round and get pages for it; a run's limits of time and events end them.
+//! allocated or freed, and where a disk is asked for something. After [`PATIENCE`] of simulated time or [`EVENTS`]
+//! without any of it, or where one task has waited for [`LONGEST_WAIT`] in the kernel, the run ends: every wait of
+//! Linux that has an end is over by then. Left out: those who go round and get pages for it; a run's limits of time and
+//! events end them.
 
 use kernel::{Kernel, Machine, WaitReason};
+use mm::base::layout::ZoneKind;
 use mm::base::vmstat::VmEvent;
-use units::Nanos;
+use units::{Nanos, NodeId, Order};
 
 use crate::accounts::waits::{WaitKind, kernel_name};
-use crate::engine::sim::SimKernel;
+use crate::engine::sim::{SimKernel, SimMemory};
 use crate::engine::simulation::RunError;
 use crate::machine::readings::{Doing, Unfinished};
 use crate::run::left::Left;
@@ -81,6 +83,18 @@ impl Patience {
     }
 }
 
+/// Whether kswapd has nothing to do, as some zone is above its high mark, while all who reclaim wait for the reserve of
+/// all zones and wake it again and again: so does Linux, until a thread that does not wait takes a page of that zone.
+fn stands_off(kernel: &SimKernel, tasks: &[Unfinished]) -> bool {
+    let throttled = |task: &Unfinished| {
+        matches!(task.doing, Doing::Waiting { reason: WaitReason::DirectReclaimThrottle, .. })
+    };
+    let is_content = |mem: &SimMemory, node: NodeId| {
+        !mem.allow_direct_reclaim(node) && mem.is_balanced(node, Order(0), ZoneKind::Normal)
+    };
+    tasks.iter().any(throttled) && kernel.mem(|mem| mem.nodes().any(|node| is_content(mem, node)))
+}
+
 fn moved(kernel: &SimKernel) -> u64 {
     let pages: u64 = kernel.mem(|mem| MOVES.iter().map(|&event| mem.core.alloc.events.get(event)).sum());
     pages + Kernel::machine(kernel).returns()
@@ -113,9 +127,14 @@ fn no_progress(
     };
     let since = stuck.and_then(waits_since).unwrap_or(since);
     let Left { free, reclaimable, hope } = Left::of(kernel);
-    let memory = match hope {
-        true => format!("{free} pages are free, {reclaimable} of files could be"),
-        false => format!("no memory is left that could be reclaimed ({free} pages are free)"),
+    let stands_off = stands_off(kernel, tasks);
+    let memory = match (hope, stands_off) {
+        (false, _) => format!("no memory is left that could be reclaimed ({free} pages are free)"),
+        (true, true) => format!(
+            "kswapd is content with one zone, and those who reclaim wait for more of all to be free ({free} pages are)"
+        ),
+        (true, false) => format!("{free} pages are free, {reclaimable} of files could be"),
     };
+    let hope = hope && !stands_off;
     RunError::NoProgress { since, why: format!("{who}; {memory}"), hope, unfinished: tasks.to_vec() }
 }

@@ -67,6 +67,10 @@ pub(crate) fn way(command: &str) -> Way {
 /// The same command on less.
 fn small(mut words: Vec<String>) -> Vec<String> {
     if !words.iter().any(|word| word == "hot-and-stream") {
+        let of_check = words.iter().any(|word| word == "--check");
+        if let Some(at) = words.iter().position(|word| word == "--seeds").filter(|_| of_check) {
+            words[at + 1] = "1..20".to_owned();
+        }
         return words;
     }
     for (index, (name, value)) in SMALL.into_iter().enumerate() {

@@ -6,8 +6,8 @@
 //! back, and making new ones, thus turns over unmovable pages all the time, in a memory that is
 //! full of movable ones.
 //!
-//! Whoever needs a buffer to stay holds it: those who wait until it is read, a write of it, and since 5.9 the inodes of it that are not
-//! clean ([`InodeCluster::Pinned`](crate::version::rules::InodeCluster)). The shrinker takes a held one
+//! Whoever needs a buffer to stay holds it: those who wait until it is read, a write of it, and since 5.9 the inodes of
+//! it that are not clean ([`InodeCluster::Pinned`](crate::version::rules::InodeCluster)). The shrinker takes a held one
 //! off its list without freeing it; it goes, or is listed again, when nobody holds it any more.
 //!
 //! Left out: the buffer's own slab object, buffers of directories, free space and inode B-trees.

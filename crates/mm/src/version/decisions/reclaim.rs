@@ -59,14 +59,6 @@ decisions! {
         Waits,
     }
 
-    /// Which zones count for the reserve that direct reclaimers wait for (MECHANISMS 4.4, MECHANISMS-6X 5.5).
-    ReserveZones = "the zones of the reserve" {
-        /// Those with pages to reclaim: where one of another kind is all that kswapd wants, both wait for ever.
-        Reclaimable,
-        /// Those with free pages, too (6.13; updates of 6.1 and 6.12).
-        OrFree,
-    }
-
     /// When kswapd is done (MECHANISMS 5.2, 5.5).
     KswapdDone = "when kswapd is done" {
         /// Every zone is above its high mark (up to 4.7).

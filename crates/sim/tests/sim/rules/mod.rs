@@ -223,8 +223,6 @@ const UNSEEN: [(&str, &str); 18] = [
     ("ZspageChain(", "mm::swap::zram"),
     // No scene switches it on.
     ("Zswap(", "mm::zswap"),
-    // A zone without pages of files or programs, at the edge of the reserve of another.
-    ("ReserveZones(", "mm::decide::throttle"),
     // A scene has one area.
     ("SwapTurns(", "mm::swap::areas"),
 ];
