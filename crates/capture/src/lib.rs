@@ -12,6 +12,7 @@
 //! Threads: the caller waits for stops ([`stops`]), one answers notices ([`notices`]), one looks at memory
 //! ([`ticker`]), one writes ([`writing`]); what they know is in one [`follower`], under a lock.
 
+mod again;
 mod calls;
 mod clocks;
 mod descriptors;
@@ -29,6 +30,7 @@ mod pace;
 mod prices;
 mod program;
 mod ranges;
+mod rates;
 mod run;
 mod stops;
 mod sys;

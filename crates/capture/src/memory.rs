@@ -3,9 +3,13 @@
 //! Addresses stay in here; the trace knows mappings by number and bytes in them. Pages that `mremap` moves keep
 //! their mapping, the heap grows by a mapping at a time.
 
+use std::collections::BTreeMap;
+
 use trace::NONE;
 
+use crate::again;
 use crate::ranges::{Range, Ranges};
+use crate::rates::{Point, Shares};
 use crate::sys::Region;
 
 const PAGE: u64 = 4096;
@@ -39,6 +43,8 @@ pub(crate) struct TouchedPart {
     pub(crate) written: bool,
     /// It was not there at the last look.
     pub(crate) new: bool,
+    /// How often each page was used since the last look.
+    pub(crate) uses: u32,
 }
 
 /// How much of a range was used since the last look, of `smaps`.
@@ -60,6 +66,11 @@ pub(crate) struct Memory {
     seen: Ranges<bool>,
     /// What was there already when its process was forked: each page is its parent's, too, until one of them writes.
     inherited: Ranges<()>,
+    /// How often pages of a range are used, by its first address.
+    shares: BTreeMap<u64, Shares>,
+    /// Milliseconds from the look before to the next one, and how many there were.
+    look_ms: f64,
+    looks: u64,
     /// Where the heap ends; 0 before that is known.
     heap_end: u64,
 }
@@ -77,7 +88,7 @@ impl Memory {
         let mut seen = Ranges::default();
         let not_own = self.seen.all().filter(|range| !range.value);
         not_own.for_each(|range| seen.insert(range.start, range.end, false));
-        Self { pieces: self.pieces.clone(), seen, inherited, heap_end: self.heap_end }
+        Self { pieces: self.pieces.clone(), seen, inherited, heap_end: self.heap_end, ..Self::default() }
     }
 
     /// Ranges in which only what no other process has is its own.
@@ -172,19 +183,45 @@ impl Memory {
         news
     }
 
-    /// Pages that were used again: which of those that were there is not known, so the first ones are named.
+    /// Pages that were used again: which of those that were there is not known, so some are named ([`again`]).
+    ///
+    /// [`again`]: crate::again
     fn used_again(&self, vma: &Referenced) -> Vec<TouchedPart> {
-        let mut left = vma.bytes;
-        let mut touched = Vec::new();
-        for old in self.seen.within(vma.start, vma.end) {
-            let end = old.end.min(old.start + pages(left));
-            if left == 0 {
-                break;
+        let there = self.seen.within(vma.start, vma.end);
+        let named = match self.shares.get(&vma.start) {
+            Some(shares) => again::spread(&there, pages(vma.bytes), shares, (self.look_ms, self.looks)),
+            None => again::first(&there, pages(vma.bytes)),
+        };
+        let named = named.into_iter().flat_map(|(start, end, uses)| {
+            let parts = self.touched(start, end, (false, false));
+            parts.map(move |part| TouchedPart { uses, ..part })
+        });
+        named.collect()
+    }
+
+    /// So long after it was asked to forget, this much had been used: what that says of each range.
+    pub(crate) fn sampled(&mut self, points: &[(f64, Vec<Referenced>)]) {
+        let Some((_, last)) = points.last() else { return };
+        self.shares.retain(|start, _| last.iter().any(|vma| vma.start == *start));
+        for vma in last {
+            let of = |used: &[Referenced]| {
+                let same = used.iter().find(|one| (one.start, one.end) == (vma.start, vma.end));
+                same.map_or(0.0, |one| (one.bytes / PAGE) as f64)
+            };
+            let curve: Vec<Point> = points
+                .iter()
+                .map(|(after_ms, used)| Point { after_ms: *after_ms, pages: of(used) })
+                .collect();
+            if let Some(shares) = Shares::of(&curve) {
+                self.shares.insert(vma.start, shares);
             }
-            left = left.saturating_sub(end - old.start);
-            touched.extend(self.touched(old.start, end, (false, false)));
         }
-        touched
+    }
+
+    /// The next look comes so long after the last one.
+    pub(crate) fn looks_after(&mut self, ms: f64) {
+        self.look_ms = ms;
+        self.looks += 1;
     }
 
     fn touched(
@@ -193,7 +230,12 @@ impl Memory {
         end: u64,
         (written, new): (bool, bool),
     ) -> impl Iterator<Item = TouchedPart> {
-        self.parts(start, end - start).into_iter().map(move |part| TouchedPart { part, written, new })
+        self.parts(start, end - start).into_iter().map(move |part| TouchedPart {
+            part,
+            written,
+            new,
+            uses: 1,
+        })
     }
 }
 

@@ -253,7 +253,7 @@ impl<'a> Stops<'a> {
         follower.settle(tid);
         follower.name(tid);
         if let Some((pid, look)) = look {
-            follower.looked(pid, &look);
+            follower.looked(pid, &look, 0.0);
         }
         drop(follower);
         self.go_on(tid);

@@ -6,12 +6,17 @@ use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::follower::{Follower, look_at};
+use crate::memory::Referenced;
 use crate::sys::{self, Sleeper};
 use crate::writing::Outlet;
 use crate::{locked, maps};
 
 /// How often signals are looked for.
 const TICK: Duration = Duration::from_millis(50);
+
+/// Every so manieth look it is asked how much was used after these times, too.
+const SAMPLED: u64 = 4;
+const SAMPLES: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(30)];
 
 /// Between two looks at a process, as many times as long as a look takes: large ones are looked at more seldom.
 const PAUSE: u32 = 4;
@@ -63,10 +68,15 @@ pub(crate) struct Ticker<'a> {
 impl Ticker<'_> {
     /// Until the bell rings.
     pub(crate) fn run(&self) {
-        let (mut looked_at, mut passed_at) = (Instant::now(), Instant::now());
+        let (mut ticked_at, mut looked_at, mut passed_at) = (Instant::now(), Instant::now(), Instant::now());
         let mut looked = HashMap::new();
         let tick = self.sample.unwrap_or(TICK).min(TICK);
-        while !self.bell.wait(tick) {
+        while !self.bell.wait(if looked.is_empty() { tick } else { tick.min(SAMPLES[0]) }) {
+            sample(&mut looked);
+            if ticked_at.elapsed() < tick {
+                continue;
+            }
+            ticked_at = Instant::now();
             self.pass_signals();
             {
                 let mut follower = locked(self.follower);
@@ -115,10 +125,24 @@ impl Ticker<'_> {
                 continue; // It has touched nothing.
             }
             let look = look_at(tid, true, &inherited);
+            let now = Instant::now();
+            let mut points = Vec::new();
+            let mut after_ms = 0.0;
+            let mut looks = 0;
+            if let Some(before) = looked.remove(&pid) {
+                after_ms = ms(now - before.forgot);
+                looks = before.looks + 1;
+                points = before.points;
+            }
+            if !points.is_empty() {
+                points.push((after_ms, look.used.clone()));
+            }
             let _ = maps::forget_used(tid); // Then what was used before counts again.
-            looked.insert(pid, Looked { ran, again: Instant::now() + began.elapsed() * PAUSE });
+            let (forgot, again) = (Instant::now(), Instant::now() + began.elapsed() * PAUSE);
+            looked.insert(pid, Looked { tid, ran, again, forgot, looks, points: Vec::new() });
             let mut follower = locked(self.follower);
-            follower.looked(pid, &look);
+            follower.sampled(pid, &points);
+            follower.looked(pid, &look, after_ms);
             self.outlet.pass(&mut follower);
         }
     }
@@ -126,10 +150,41 @@ impl Ticker<'_> {
 
 /// A look at a process.
 struct Looked {
+    /// The task that was asked.
+    tid: i32,
     /// How long it had run then.
     ran: Option<u64>,
     /// When the next one may be.
     again: Instant,
+    /// When it was asked to forget what was used.
+    forgot: Instant,
+    /// How many there were before.
+    looks: u64,
+    /// So many milliseconds after that, this much had been used.
+    points: Vec<(f64, Vec<Referenced>)>,
+}
+
+impl Looked {
+    /// Whether it is time to ask what was used.
+    fn is_due(&self) -> bool {
+        let next = self.looks.is_multiple_of(SAMPLED).then(|| SAMPLES.get(self.points.len())).flatten();
+        next.is_some_and(|next| self.forgot.elapsed() >= *next)
+    }
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
+
+/// Asks what was used meanwhile, of those whose look is sampled.
+fn sample(looked: &mut HashMap<i32, Looked>) {
+    for one in looked.values_mut().filter(|one| one.is_due()) {
+        let began = Instant::now();
+        let used = maps::used(one.tid);
+        // It is read page by page: on average in the middle.
+        one.points.push((ms(began - one.forgot + began.elapsed() / 2), used));
+        one.again += began.elapsed() * PAUSE;
+    }
 }
 
 /// Whether a Ctrl-C at the terminal goes to this process, and with it to the command: some programs take a second

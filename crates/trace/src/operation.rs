@@ -64,9 +64,11 @@ pub enum OperationKind {
     Unmap,
     /// Advised on a range of a mapping, its `object`: `madvise`; `detail` is a number of [`advice`].
     AdviseMapping,
-    /// Was seen to have read pages of a mapping, its `object`, since the last look: whole pages.
+    /// Was seen to have read pages of a mapping, its `object`, since the last look: whole pages. `detail` is how often
+    /// each, as estimated; 0 and 1 are once.
     Touch,
-    /// Was seen to have written to pages of a mapping, its `object`, since the last look: whole pages.
+    /// Was seen to have written to pages of a mapping, its `object`, since the last look: whole pages; `detail` as of
+    /// a touch.
     Dirty,
     /// Made a task; `object` is its number.
     Spawn,

@@ -22,7 +22,7 @@ const PAGE: u64 = 4096;
 #[derive(Debug, Default)]
 pub(crate) struct Look {
     found: Vec<Region>,
-    used: Vec<Referenced>,
+    pub(crate) used: Vec<Referenced>,
     refused: bool,
 }
 
@@ -64,8 +64,16 @@ fn own_of(pagemap: &File, found: &[Region], inherited: &[(u64, u64)]) -> io::Res
 }
 
 impl Follower {
-    /// Takes what a look at a process found.
-    pub(crate) fn looked(&mut self, pid: i32, look: &Look) {
+    /// Of what a process used: so many milliseconds after it was asked to forget, and how much, several times; the last
+    /// is the next look.
+    pub(crate) fn sampled(&mut self, pid: i32, points: &[(f64, Vec<Referenced>)]) {
+        if let Some(memory) = self.memory_of(pid) {
+            memory.sampled(points);
+        }
+    }
+
+    /// Takes what a look at a process found, so many milliseconds after it was asked to forget what it used.
+    pub(crate) fn looked(&mut self, pid: i32, look: &Look, after_ms: f64) {
         let at_ns = self.now_ns();
         let Some(process) = self.processes.get(&pid) else { return };
         if look.refused {
@@ -74,6 +82,7 @@ impl Follower {
         }
         let (task, memory) = (process.number, process.memory);
         let Some(memory) = self.memories.get_mut(&memory) else { return };
+        memory.looks_after(after_ms);
         let touched = memory.look(&look.found, &look.used);
         let prices = self.pace.prices();
         let price = |one: &TouchedPart| {
@@ -90,7 +99,8 @@ impl Follower {
             // Memory that processes share looks like a file; a page of it is there because somebody wrote to it.
             let shared_memory = mapping.shared && mapping.file == NONE;
             let kind = if one.written || shared_memory { OperationKind::Dirty } else { OperationKind::Touch };
-            self.note_part(task, kind, one.part, at_ns);
+            let uses = if one.uses > 1 { one.uses } else { 0 };
+            self.note_part(task, kind, one.part, (at_ns, uses));
         }
     }
 }

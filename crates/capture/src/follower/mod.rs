@@ -245,7 +245,7 @@ impl Follower {
     }
 
     /// One that a process did without a call that we see: a part of a mapping.
-    fn note_part(&mut self, task: u32, kind: OperationKind, part: Part, at_ns: u64) {
+    fn note_part(&mut self, task: u32, kind: OperationKind, part: Part, (at_ns, detail): (u64, u32)) {
         let Part { mapping, offset, len } = part;
         self.push(Operation {
             at_ns,
@@ -256,7 +256,7 @@ impl Follower {
             object: mapping,
             offset,
             len,
-            detail: 0,
+            detail,
         });
     }
 

@@ -219,3 +219,17 @@ fn every_task_runs_once_whatever_the_trace_says_of_its_parents() {
     let result = story.told(&[]);
     assert_eq!((metric(&result, "tasks"), metric(&result, "requests_read")), (3, 3));
 }
+
+/// What a look saw used ten times is touched ten times while its task thinks; what it saw once, once.
+#[test]
+fn pages_that_were_used_often_are_touched_as_often() {
+    let mut story = Story::of(&[(NONE, 0)]);
+    let mapping = story.anonymous(MIB, false);
+    story.then(0, OperationKind::Map, mapping, 0, MIB);
+    story.then(0, OperationKind::Dirty, mapping, 0, MIB);
+    story.then(0, OperationKind::Touch, mapping, 0, MIB / 2).detail = 10;
+    story.then(0, OperationKind::Touch, mapping, MIB / 2, MIB / 2);
+    let told = story.told(&[]);
+    assert_eq!(metric(&told, "pages_touched"), 128 * 10 + 128);
+    assert_eq!(metric(&told, "operations"), 4);
+}

@@ -8,7 +8,7 @@ use trace::{ActsOn, NONE, Operation, OperationKind, Trace, open};
 use units::{Bytes, PAGE_SIZE};
 
 use super::pieces::{Cutting, Piece};
-use super::thinks::thinks;
+use super::thinks::{Look, thinks, uses};
 use crate::parts::footprint::Footprint;
 
 /// Of a file more is laid out than the program comes to, as far as readahead may look ahead of it.
@@ -108,6 +108,16 @@ impl Plan {
     /// How long its task thinks before a step that is not its first.
     pub(super) fn think(&self, step: u32) -> u64 {
         self.thinks[step as usize]
+    }
+
+    /// Of a task's next steps those that one look at its memory saw, and how often they were at most.
+    pub(super) fn look<'a>(&self, steps: &'a [u32]) -> Look<'a> {
+        Look::of(&self.trace, steps, &self.waits)
+    }
+
+    /// How often what a step touches was used.
+    pub(super) fn uses(&self, step: u32) -> u32 {
+        uses(&self.trace.operations[step as usize])
     }
 
     pub(super) fn is_in_memory(&self, operation: &Operation) -> bool {

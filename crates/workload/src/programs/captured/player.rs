@@ -11,6 +11,7 @@ use units::{Bytes, Nanos, PAGE_SIZE};
 use super::counts::Counts;
 use super::pieces::{Piece, pages};
 use super::plan::Plan;
+use super::thinks::Look;
 use crate::parts::limits::{GROUP, Limits};
 use crate::system::errno::{Errno, SystemError};
 use crate::system::outcome::WorkloadError;
@@ -112,22 +113,56 @@ impl<S: System> Player<S> {
     async fn work(&mut self, delay_ns: u64) -> Result<(), WorkloadError> {
         let plan = Arc::clone(&self.plan);
         let mut is_first = true;
-        for &step in &plan.steps[self.task as usize] {
+        let mut steps = plan.steps[self.task as usize].as_slice();
+        while let Some((&step, rest)) = steps.split_first() {
             if let Some((children, _)) = plan.waits.get(&step) {
                 for child in children {
                     self.wait_for(*child).await?;
                 }
             }
             let think = if std::mem::take(&mut is_first) { delay_ns } else { plan.think(step) };
+            let look = plan.look(steps);
+            if look.rounds > 1 {
+                self.look(look, think).await?;
+                steps = &steps[look.steps.len()..];
+                continue;
+            }
             self.pass(think, plan.trace.operations[step as usize].at_ns).await;
-            let asked = self.sys.now();
-            self.make(step).await?;
-            self.counts.in_operations += self.sys.now().saturating_sub(asked).get();
+            self.counts.operations += 1;
+            self.timed(step).await?;
+            steps = rest;
         }
         self.pieces.clear();
         self.files.clear();
         while let Some((child, _)) = self.children.first_key_value() {
             self.wait_for(*child).await?;
+        }
+        Ok(())
+    }
+
+    async fn timed(&mut self, step: u32) -> Result<(), WorkloadError> {
+        let asked = self.sys.now();
+        self.make(step).await?;
+        self.counts.in_operations += self.sys.now().saturating_sub(asked).get();
+        Ok(())
+    }
+
+    /// What one look saw used several times: as often, while the task thinks.
+    async fn look(&mut self, look: Look<'_>, think_ns: u64) -> Result<(), WorkloadError> {
+        let plan = Arc::clone(&self.plan);
+        let rounds = u64::from(look.rounds);
+        self.counts.operations += look.steps.len() as u64;
+        for round in 0..rounds {
+            let passed = |rounds_done: u64| think_ns / rounds * rounds_done;
+            let at_ns = plan.trace.operations[look.steps[0] as usize].at_ns;
+            self.pass(passed(round + 1) - passed(round), at_ns.saturating_sub(think_ns - passed(round + 1)))
+                .await;
+            for &step in look.steps {
+                let uses = u64::from(plan.uses(step));
+                if round * uses / rounds != (round + 1) * uses / rounds {
+                    self.timed(step).await?;
+                }
+            }
         }
         Ok(())
     }
@@ -166,7 +201,6 @@ impl<S: System> Player<S> {
     async fn make(&mut self, step: u32) -> Result<(), WorkloadError> {
         let plan = Arc::clone(&self.plan);
         let operation = &plan.trace.operations[step as usize];
-        self.counts.operations += 1;
         if plan.is_in_memory(operation) && !self.course.has_memory {
             self.counts.left_out += 1;
             return Ok(());

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use trace::{OperationKind, Trace};
+use trace::{Operation, OperationKind, Trace};
 
 /// By step. `home` is the task that makes a step, `waits` has for some when those ended that it waits for.
 pub(super) fn thinks(
@@ -83,6 +83,42 @@ fn share(
             }
             None => part(thought, passed, span),
         };
+    }
+}
+
+/// What a touch says of how often is taken for no more than this.
+const USES_MAX: u32 = 256;
+
+/// How often what an operation touches was used since the look before; 1 where it does not say.
+pub(super) fn uses(operation: &Operation) -> u32 {
+    match operation.kind {
+        OperationKind::Touch | OperationKind::Dirty => operation.detail.clamp(1, USES_MAX),
+        _ => 1,
+    }
+}
+
+/// What one look at a task's memory saw.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Look<'a> {
+    pub(super) steps: &'a [u32],
+    /// How often it was used at most.
+    pub(super) rounds: u32,
+}
+
+impl<'a> Look<'a> {
+    /// The first of these steps and those that were seen with it, for which the task does not wait.
+    pub(super) fn of(trace: &Trace, steps: &'a [u32], waits: &BTreeMap<u32, (Vec<u32>, u64)>) -> Self {
+        let operation = |step: u32| &trace.operations[step as usize];
+        let seen = |step: u32| matches!(operation(step).kind, OperationKind::Touch | OperationKind::Dirty);
+        let first = operation(steps[0]).at_ns;
+        let is_same = |at: usize| {
+            let step = steps[at];
+            seen(step) && operation(step).at_ns == first && (at == 0 || !waits.contains_key(&step))
+        };
+        let count = (0..steps.len()).take_while(|at| is_same(*at)).count();
+        let steps = &steps[..count];
+        let rounds = steps.iter().map(|step| uses(operation(*step))).max().unwrap_or(1);
+        Self { steps, rounds }
     }
 }
 
