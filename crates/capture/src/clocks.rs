@@ -6,6 +6,9 @@ use std::os::unix::fs::FileExt;
 use crate::pace::Asleep;
 use crate::sys;
 
+/// A task that ran for less than this has just begun.
+const NEW_NS: u64 = 10_000_000;
+
 /// A task's own clock.
 #[derive(Debug)]
 pub(crate) struct Clock {
@@ -39,6 +42,15 @@ impl Clock {
     pub(crate) fn asleep(&mut self, ours: &mut OwnQueue) -> Asleep {
         let queued_ns = self.numbers().map_or(0, |numbers| numbers[1]);
         Asleep { queued_ns, read_bytes: read_bytes(self.tid), our_queue_ns: ours.more() }
+    }
+
+    /// The same of one that may have run for long, without a look at the thread that asks.
+    pub(crate) fn so_far(&mut self) -> Asleep {
+        if self.ran_ns().is_none_or(|ran| ran < NEW_NS) {
+            return Asleep::default(); // Of a new task nothing is lost.
+        }
+        let queued_ns = self.numbers().map_or(0, |numbers| numbers[1]);
+        Asleep { queued_ns, read_bytes: read_bytes(self.tid), our_queue_ns: 0 }
     }
 
     fn numbers(&mut self) -> Option<[u64; 2]> {

@@ -39,6 +39,24 @@ pub enum CaptureError {
         /// Whose it is, or who forbids it.
         why: String,
     },
+    /// There is no such cgroup.
+    #[error("there is no cgroup `{}`", path.display())]
+    NoCgroup {
+        /// As it was named.
+        path: PathBuf,
+    },
+    /// No process is in it.
+    #[error("cgroup `{}` has no processes", path.display())]
+    EmptyCgroup {
+        /// As it was named.
+        path: PathBuf,
+    },
+    /// There is no such unit, or it does not run.
+    #[error("unit `{name}` does not run here")]
+    NoUnit {
+        /// Its full name.
+        name: String,
+    },
     /// The kernel refuses to follow a program of our own.
     #[error("this kernel does not let a program be followed: {what}: {source}")]
     Refused {
@@ -70,12 +88,21 @@ impl CaptureError {
                 _ => "name a program; a script begins with a line such as `#!/bin/sh`".to_owned(),
             },
             Self::Privileged { .. } => {
-                "run pagetide as the user that the program would become, or capture what it starts with `--pid`"
+                "run pagetide as the user that the program would become, or capture what it starts with `--attach`"
                     .to_owned()
+            }
+            Self::NoCgroup { .. } => {
+                "name its folder below `/sys/fs/cgroup`; `/proc/PID/cgroup` says in which one a process is".to_owned()
+            }
+            Self::EmptyCgroup { .. } => {
+                "start what shall run in it first, or follow one process with `--attach PID`".to_owned()
+            }
+            Self::NoUnit { .. } => {
+                "`systemctl list-units` lists those that there are; or name a process with `--attach PID`".to_owned()
             }
             Self::NoProcess { .. } => "`ps` lists those that there are".to_owned(),
             Self::NotOurs { pid, .. } => format!(
-                "a process can be followed by its own user: `sudo pagetide capture -o FILE --pid {pid}`, or start it \
+                "a process can be followed by its own user: `sudo pagetide capture -o FILE --attach {pid}`, or start it \
                  with `pagetide capture -o FILE -- COMMAND`"
             ),
             Self::Refused { .. } => {

@@ -1,6 +1,6 @@
 //! Follows what a program and its children do to files and memory, without root.
 //!
-//! Start with [`command`] and [`process`]. A seccomp filter tells of the calls that matter and lets all others run at
+//! Start with [`command`] and [`processes`]. A seccomp filter tells of the calls that matter and lets all others run at
 //! full speed; `ptrace` tells of tasks, programs, signals and the ends of calls. Calls whose beginning says enough
 //! come as notices of the filter, which cost a third of a stop (Linux 5.19; before that they are stops, too).
 //! What is read from a mapping is not a call: memory is looked at now and then.
@@ -13,7 +13,9 @@
 //! ([`ticker`]), one writes ([`writing`]); what they know is in one [`follower`], under a lock.
 
 mod again;
+mod attach;
 mod calls;
+mod cgroups;
 mod clocks;
 mod descriptors;
 mod error;
@@ -37,9 +39,11 @@ mod sys;
 mod ticker;
 mod writing;
 
+pub use attach::processes;
+pub use cgroups::{processes_of_cgroup, processes_of_unit};
 pub use error::CaptureError;
 pub use footprint::Footprint;
-pub use run::{Captured, Ended, Options, command, process};
+pub use run::{Captured, Ended, Options, command};
 pub use writing::Piece;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -89,9 +89,32 @@ pub(crate) fn process_of(tid: i32) -> Option<i32> {
     status(tid, "Tgid")?.parse().ok()
 }
 
+/// The process that made it, or took it over.
+pub(crate) fn parent_of(pid: i32) -> Option<i32> {
+    status(pid, "PPid")?.parse().ok()
+}
+
+/// Processes that a process has made, and that are there.
+pub(crate) fn children_of(pid: i32) -> Vec<i32> {
+    let of =
+        |tid: i32| std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/children")).unwrap_or_default();
+    let texts = tasks_of(pid).into_iter().map(of);
+    texts
+        .flat_map(|text| {
+            text.split_ascii_whitespace().filter_map(|word| word.parse().ok()).collect::<Vec<_>>()
+        })
+        .collect()
+}
+
 /// Tasks of a process.
 pub(crate) fn tasks_of(pid: i32) -> Vec<i32> {
     let entries = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// Numbers that a process has open.
+pub(crate) fn descriptors_of(pid: i32) -> Vec<u32> {
+    let entries = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 

@@ -71,6 +71,8 @@ pub(crate) struct Memory {
     /// Milliseconds from the look before to the next one, and how many there were.
     look_ms: f64,
     looks: u64,
+    /// It was there before we came, and was not looked at yet.
+    old: bool,
     /// Where the heap ends; 0 before that is known.
     heap_end: u64,
 }
@@ -89,6 +91,19 @@ impl Memory {
         let not_own = self.seen.all().filter(|range| !range.value);
         not_own.for_each(|range| seen.insert(range.start, range.end, false));
         Self { pieces: self.pieces.clone(), seen, inherited, heap_end: self.heap_end, ..Self::default() }
+    }
+
+    /// It was there before we came. With `is_child` all of it may be another process's, too.
+    pub(crate) fn was_there(&mut self, is_child: bool) {
+        self.old = true;
+        if is_child {
+            self.inherited = self.forked().inherited;
+        }
+    }
+
+    /// Whether this is the first look at what was there before us.
+    pub(crate) fn is_first_look(&mut self) -> bool {
+        std::mem::take(&mut self.old)
     }
 
     /// Ranges in which only what no other process has is its own.

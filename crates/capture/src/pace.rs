@@ -196,9 +196,11 @@ impl Pace {
     }
 
     /// A task begins here.
-    pub(crate) fn timeline(&self, ran_ns: Option<u64>) -> Timeline {
+    pub(crate) fn timeline(&self, ran_ns: Option<u64>, so_far: Asleep) -> Timeline {
         let now = self.wall_ns();
-        Timeline { seen_ns: now, free_ns: now, ran_ns, own_ns: self.now_ns(), ..Timeline::default() }
+        let Asleep { queued_ns, read_bytes, .. } = so_far;
+        let line = Timeline { queued_ns, read_bytes, ..Timeline::default() };
+        Timeline { seen_ns: now, free_ns: now, ran_ns, own_ns: self.now_ns(), ..line }
     }
 
     /// A task is seen, of `tasks` that there are; its own clock says `ran_ns`.

@@ -12,13 +12,13 @@ use trace::{OperationKind, Trace};
 
 use crate::error::CaptureError;
 use crate::follower::Follower;
+use crate::locked;
 use crate::notices::answer;
 use crate::program::{find, line};
 use crate::stops::Stops;
 use crate::sys::{self, Attached, Child, Notices, Sleeper, fork_stopped, sleeper};
 use crate::ticker::{Bell, Ticker};
 use crate::writing::{Outlet, Piece, WAITING_MAX, write};
-use crate::{locked, maps};
 
 /// How a program is followed.
 #[derive(Debug, Clone)]
@@ -27,11 +27,13 @@ pub struct Options {
     pub sample: Option<Duration>,
     /// Tasks that it may make, then it is killed: a program that forks without end would fill memory.
     pub tasks_max: usize,
+    /// How long processes that ran before are followed; to their end where nothing is said.
+    pub length: Option<Duration>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { sample: Some(Duration::from_millis(100)), tasks_max: 200_000 }
+        Self { sample: Some(Duration::from_millis(100)), tasks_max: 200_000, length: None }
     }
 }
 
@@ -124,95 +126,6 @@ pub(crate) fn begin(child: &Child, listens: bool) -> Result<Option<Notices>, Cap
     Ok(child.filter(listens).map_err(refused("seccomp"))?.map(Notices::new))
 }
 
-/// Follows a process that runs already, until it ends or a signal's number is put into `signal`; then it goes on
-/// without us. Every call stops it, because a filter would outlive us. Its threads are followed, and what it
-/// starts from now on.
-///
-/// # Errors
-/// There is no such process, or it is not ours to follow.
-pub fn process(
-    pid: u32,
-    options: &Options,
-    signal: &AtomicUsize,
-    sink: &mut (dyn FnMut(Piece) -> io::Result<()> + Send),
-) -> Result<Captured, CaptureError> {
-    if cfg!(not(target_arch = "x86_64")) {
-        return Err(CaptureError::Architecture);
-    }
-    let root = i32::try_from(pid).ok().and_then(maps::process_of).ok_or(CaptureError::NoProcess { pid })?;
-    let prices = crate::prices::measure(true);
-    let tasks = attach_all(pid, root)?;
-    let _limit = MoreDescriptors::allow();
-    let follower = Mutex::new(Follower::new(true, prices));
-    {
-        let mut follower = locked(&follower);
-        follower.found(root);
-        tasks.iter().filter(|tid| **tid != root).for_each(|tid| follower.found_thread(root, *tid));
-    }
-    let run = Run { follower: &follower, options, signal, root, notices: None, is_probe: false };
-    let stop_all = || tasks.iter().for_each(|tid| sys::interrupt(*tid));
-    let (ended, _, written) = run.follow(true, stop_all, sink);
-    Ok(left(follower, shown_line(root), options, ended, written))
-}
-
-/// The command line of a process; of one that is gone, its number.
-fn shown_line(pid: i32) -> String {
-    let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let words = String::from_utf8_lossy(&words).trim_end_matches('\0').replace('\0', " ");
-    if words.is_empty() { format!("process {pid}") } else { words }
-}
-
-/// Follows all tasks of a process, those that begin meanwhile, too.
-fn attach_all(pid: u32, root: i32) -> Result<Vec<i32>, CaptureError> {
-    let mut attached: Vec<i32> = Vec::new();
-    loop {
-        let new: Vec<i32> = maps::tasks_of(root).into_iter().filter(|tid| !attached.contains(tid)).collect();
-        let before = attached.len();
-        for tid in new {
-            match sys::attach(tid, Attached::GoesOn) {
-                Ok(()) => attached.push(tid),
-                // A thread that has ended meanwhile, or one that came by an event of ours.
-                Err(_) if !attached.is_empty() => {}
-                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {
-                    return Err(CaptureError::NoProcess { pid });
-                }
-                Err(_) => return Err(CaptureError::NotOurs { pid, why: why_not(root) }),
-            }
-        }
-        if attached.len() == before {
-            return match attached.is_empty() {
-                true => Err(CaptureError::NoProcess { pid }),
-                false => Ok(attached),
-            };
-        }
-    }
-}
-
-/// Why a process cannot be followed.
-fn why_not(pid: i32) -> String {
-    let tracer = maps::status(pid, "TracerPid").filter(|tracer| tracer != "0");
-    if let Some(tracer) = tracer {
-        return format!("process {tracer} follows it already, a debugger perhaps");
-    }
-    let user = |field: Option<String>| {
-        field.and_then(|ids| ids.split_ascii_whitespace().next()?.parse::<u32>().ok())
-    };
-    let owner = user(maps::status(pid, "Uid"));
-    let ours = rustix::process::getuid().as_raw();
-    if owner.is_some_and(|owner| owner != ours) && ours != 0 {
-        return format!("it belongs to another user, {}", owner.unwrap_or_default());
-    }
-    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
-    match scope.trim() {
-        "1" => {
-            "kernel.yama.ptrace_scope is 1, which lets a process be followed by its parents only".to_owned()
-        }
-        "2" => "kernel.yama.ptrace_scope is 2, which lets root follow processes only".to_owned(),
-        "3" => "kernel.yama.ptrace_scope is 3, which lets nobody follow a process".to_owned(),
-        _ => "the kernel does not permit it".to_owned(),
-    }
-}
-
 /// What all threads of a capture share.
 pub(crate) struct Run<'a> {
     pub(crate) follower: &'a Mutex<Follower>,
@@ -247,6 +160,7 @@ impl Run<'_> {
             leave: &leave,
             waiter: sleeper(),
             sample: self.options.sample,
+            length: self.options.length.filter(|_| was_there),
         };
         std::thread::scope(|scope| {
             let writer = scope.spawn(move || write(pieces, sink));
@@ -282,7 +196,7 @@ impl Run<'_> {
     }
 }
 
-fn left(
+pub(crate) fn left(
     follower: Mutex<Follower>,
     command: String,
     options: &Options,
@@ -308,10 +222,10 @@ fn left(
 }
 
 /// As many descriptors as this process may have: one is held for each file that the command has open.
-struct MoreDescriptors(Rlimit);
+pub(crate) struct MoreDescriptors(Rlimit);
 
 impl MoreDescriptors {
-    fn allow() -> Self {
+    pub(crate) fn allow() -> Self {
         let before = rustix::process::getrlimit(Resource::Nofile);
         let _ = rustix::process::setrlimit(Resource::Nofile, Rlimit { current: before.maximum, ..before });
         Self(before)

@@ -63,6 +63,8 @@ pub(crate) struct Ticker<'a> {
     pub(crate) waiter: Sleeper,
     /// How often memory is looked at; never where nothing is said.
     pub(crate) sample: Option<Duration>,
+    /// How long it is followed.
+    pub(crate) length: Option<Duration>,
 }
 
 impl Ticker<'_> {
@@ -70,6 +72,7 @@ impl Ticker<'_> {
     pub(crate) fn run(&self) {
         let (mut ticked_at, mut looked_at, mut passed_at) = (Instant::now(), Instant::now(), Instant::now());
         let mut looked = HashMap::new();
+        let began = Instant::now();
         let tick = self.sample.unwrap_or(TICK).min(TICK);
         while !self.bell.wait(if looked.is_empty() { tick } else { tick.min(SAMPLES[0]) }) {
             sample(&mut looked);
@@ -93,6 +96,9 @@ impl Ticker<'_> {
                     self.outlet.pass_all(&mut follower, false);
                 }
                 passed_at = Instant::now();
+            }
+            if self.length.is_some_and(|length| began.elapsed() >= length) {
+                self.leave.store(true, Ordering::Release);
             }
             if self.leave.load(Ordering::Acquire) {
                 self.waiter.wake();

@@ -11,6 +11,8 @@ pub(crate) struct Gaps {
     pub(crate) other_tables: BTreeSet<String>,
     /// Programs that would have more rights, had nobody looked.
     pub(crate) without_rights: BTreeSet<String>,
+    /// Processes of those to be followed that are not, and why.
+    pub(crate) not_followed: BTreeSet<String>,
     /// Lookups that were refused in processes that are gone.
     pub(crate) refused: u64,
     /// Calls whose arguments could not be read.
@@ -51,6 +53,9 @@ impl Gaps {
         if !self.without_rights.is_empty() {
             let names = listed(&self.without_rights);
             told.push(format!("ran without the rights that set-user-ID or capabilities give them: {names}"));
+        }
+        if !self.not_followed.is_empty() {
+            told.push(format!("not followed: {}", listed(&self.not_followed)));
         }
         let refused = self.refused + refused;
         if refused > 0 {

@@ -83,12 +83,13 @@ impl Follower {
         let (task, memory) = (process.number, process.memory);
         let Some(memory) = self.memories.get_mut(&memory) else { return };
         memory.looks_after(after_ms);
+        let is_first = memory.is_first_look();
         let touched = memory.look(&look.found, &look.used);
         let prices = self.pace.prices();
         let price = |one: &TouchedPart| {
             one.part.len / PAGE * if one.written { prices.page_ns } else { prices.file_page_ns }
         };
-        let owed: u64 = touched.iter().filter(|one| one.new).map(price).sum();
+        let owed: u64 = touched.iter().filter(|one| one.new && !is_first).map(price).sum();
         if let Some(process) = self.processes.get_mut(&pid) {
             process.owed_ns += owed;
         }

@@ -4,6 +4,7 @@
 //! say what it comes to, [`opens`] spares the ends of opens, [`tasks`] keeps who there is, [`looks`] what looks
 //! at memory found, [`times`] what of the time was the program's own.
 
+mod cached;
 mod enter;
 mod gaps;
 mod leave;
@@ -12,6 +13,8 @@ mod opens;
 mod paths;
 mod tasks;
 mod times;
+
+use std::collections::BTreeSet;
 
 use trace::{NONE, Operation, OperationKind, TraceMapping, TraceTask};
 
@@ -171,6 +174,9 @@ pub(crate) struct Follower {
     ledger: Ledger,
     counts: [u64; OperationKind::ALL.len()],
     pub(crate) gaps: Gaps,
+    /// Files of which it was told what is in memory of them, and how many pages that were.
+    cached: BTreeSet<u32>,
+    cached_pages: u64,
     /// The end of every call is told, wanted or not.
     tells_ends: bool,
     /// Opens under way that cut their file.
@@ -194,6 +200,8 @@ impl Follower {
             ledger: Ledger::default(),
             counts: [0; OperationKind::ALL.len()],
             gaps: Gaps::default(),
+            cached: BTreeSet::new(),
+            cached_pages: 0,
             tells_ends,
             cutting: 0,
         }

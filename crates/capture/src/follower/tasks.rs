@@ -36,11 +36,17 @@ impl Follower {
         self.add_process(pid, NONE, memory, Descriptors::of(pid));
     }
 
-    /// A process that ran before we came: with all of its mappings.
-    pub(crate) fn found(&mut self, pid: i32) {
+    /// A process that ran before we came: with all of its mappings and tasks, and what is in memory of its files.
+    /// `is_child`: what it has in common with the one that forked it is that one's.
+    pub(crate) fn found(&mut self, pid: i32, tasks: &[i32], is_child: bool) {
         self.first(pid);
         self.read_mappings(pid);
         self.name(pid);
+        if let Some(memory) = self.memory_of(pid) {
+            memory.was_there(is_child);
+        }
+        tasks.iter().filter(|tid| **tid != pid).for_each(|tid| self.found_thread(pid, *tid));
+        self.read_cached(pid);
     }
 
     /// A thread that ran before we came.
@@ -59,7 +65,7 @@ impl Follower {
     pub(crate) fn adopted(&mut self, tid: i32) {
         match maps::process_of(tid) {
             Some(process) if self.processes.contains_key(&process) => self.found_thread(process, tid),
-            _ => self.found(tid),
+            _ => self.found(tid, &[], false),
         }
     }
 
@@ -230,7 +236,7 @@ impl Follower {
         let name = self.task_rows.get(parent as usize).map(|row| row.name.clone()).unwrap_or_default();
         self.task_rows.push(TraceTask { tid: tid.cast_unsigned(), parent, process: first, name });
         let mut clock = Clock::of(tid, tid == process);
-        let line = self.pace.timeline(clock.ran_ns());
+        let line = self.pace.timeline(clock.ran_ns(), clock.so_far());
         self.tasks.insert(tid, Task { number, process, clock, line, begun: None, ending: false });
     }
 

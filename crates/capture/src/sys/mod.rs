@@ -3,6 +3,7 @@
 //! All `unsafe` of this crate is in this folder. What is above it passes numbers and buffers, and cannot break a
 //! promise that is made here.
 
+mod cached;
 mod cpu_time;
 mod memory;
 mod nudge;
@@ -12,6 +13,7 @@ mod seccomp;
 mod spawn;
 mod tracing;
 
+pub(crate) use cached::cached;
 pub(crate) use cpu_time::cpu_time;
 pub(crate) use memory::{read_memory, read_path};
 pub(crate) use nudge::{Sleeper, sleeper};

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::sync::atomic::AtomicUsize;
 
-use pagetide_capture::{CaptureError, Ended, Options, command, process};
+use pagetide_capture::{CaptureError, Ended, Options, command, processes};
 
 use crate::support::{options, try_follow};
 
@@ -90,7 +90,7 @@ fn a_process_that_runs_is_followed_and_let_go() {
             operations.extend(piece.operations);
             Ok(())
         };
-        process(pid, &options(), &signal, &mut sink).unwrap()
+        processes(&[pid], &options(), &signal, &mut sink).unwrap()
     });
     assert_eq!(captured.ended, Ended::Left);
     let named =
@@ -123,7 +123,7 @@ fn until(done: impl Fn() -> bool) {
 #[test]
 fn a_process_that_is_not_there_or_not_ours_is_refused() {
     let follow = |pid| {
-        let error = process(pid, &options(), &AtomicUsize::new(0), &mut |_| Ok(())).unwrap_err();
+        let error = processes(&[pid], &options(), &AtomicUsize::new(0), &mut |_| Ok(())).unwrap_err();
         assert!(error.hint().is_some());
         error
     };
@@ -132,4 +132,42 @@ fn a_process_that_is_not_there_or_not_ours_is_refused() {
     // A thread cannot follow its own process.
     let error = follow(std::process::id());
     assert!(matches!(error, CaptureError::NotOurs { .. }), "{error}");
+}
+
+/// A shell that has a child and memory before anybody comes; after 300 ms it is let go.
+#[test]
+fn what_a_service_has_when_we_come_is_told_with_its_children() {
+    let folder = tempfile::tempdir().unwrap();
+    let script =
+        "x=$(head -c 3000000 /dev/zero | tr '\\0' x); (while :; do cat in > out; sleep 0.02; done) & wait";
+    std::fs::write(folder.path().join("in"), "some text").unwrap();
+    let mut shell = std::process::Command::new("bash");
+    let mut shell = shell.args(["-c", script]).current_dir(&folder).spawn().unwrap();
+    until(|| folder.path().join("out").exists());
+    let mut operations = Vec::new();
+    let mut sink = |piece: pagetide_capture::Piece| {
+        operations.extend(piece.operations);
+        Ok(())
+    };
+    let options = Options { length: Some(std::time::Duration::from_millis(300)), ..options() };
+    let began = std::time::Instant::now();
+    let captured = processes(&[shell.id()], &options, &AtomicUsize::new(0), &mut sink).unwrap();
+    assert_eq!(captured.ended, Ended::Left);
+    assert!(began.elapsed() < std::time::Duration::from_secs(20));
+    assert!(captured.trace.tasks.len() > 2, "{:?}", captured.trace.tasks);
+    let of = |kind| operations.iter().filter(move |one: &&trace::Operation| one.kind == kind);
+    let written: u64 = of(trace::OperationKind::Dirty).filter(|one| one.task == 0).map(|one| one.len).sum();
+    assert!(written >= 3_000_000, "{written}");
+    let is_bash = |one: &&trace::Operation| captured.trace.files[one.object as usize].path.ends_with("/bash");
+    let cached: u64 = of(trace::OperationKind::ReadAhead).filter(is_bash).map(|one| one.len).sum();
+    assert!(cached > 0, "the program is in memory");
+    assert!(of(trace::OperationKind::Read).any(|one| one.len == 9));
+    // It goes on as before.
+    assert_eq!(follower_of(shell.id()), 0);
+    std::fs::remove_file(folder.path().join("out")).unwrap();
+    until(|| folder.path().join("out").exists());
+    assert!(folder.path().join("out").exists() && shell.try_wait().unwrap().is_none());
+    std::process::Command::new("pkill").args(["-P", &shell.id().to_string()]).status().unwrap();
+    shell.kill().unwrap();
+    shell.wait().unwrap();
 }

@@ -11,12 +11,15 @@ use crate::signals::last_signal;
 
 /// Returns the command's exit status.
 pub(crate) fn capture(args: &CaptureArgs, printer: &Printer) -> Result<u8, Failure> {
-    let whom = match args.pid {
-        Some(pid) => Whom::Process(pid),
-        None => Whom::Command(args.command.clone()),
+    let whom = match (args.attach, &args.cgroup, &args.unit) {
+        (Some(pid), _, _) => Whom::Process(pid),
+        (_, Some(path), _) => Whom::Cgroup(path),
+        (_, _, Some(name)) => Whom::Unit(name),
+        _ => Whom::Command(args.command.clone()),
     };
     let (sample, max_tasks) = (args.sample.as_deref(), args.max_tasks.as_deref());
-    let done = run(&Request { out: &args.out, whom, sample, max_tasks }, &last_signal())?;
+    let length = args.length.as_deref();
+    let done = run(&Request { out: &args.out, whom, length, sample, max_tasks }, &last_signal())?;
     if printer.verbosity() > Verbosity::Quiet {
         done.told
             .iter()

@@ -19,11 +19,15 @@ const FLUSH: Duration = Duration::from_secs(10);
 
 /// Whom to follow.
 #[derive(Debug, Clone)]
-pub enum Whom {
+pub enum Whom<'a> {
     /// A command, with its arguments.
     Command(Vec<OsString>),
-    /// A process that runs already.
+    /// A process that runs already, and its children.
     Process(u32),
+    /// All processes of a cgroup and of those below it, by its folder or its name.
+    Cgroup(&'a Path),
+    /// All processes of a unit of systemd.
+    Unit(&'a str),
 }
 
 /// A capture as a person asks for it.
@@ -32,7 +36,9 @@ pub struct Request<'a> {
     /// The new file.
     pub out: &'a Path,
     /// Whom to follow.
-    pub whom: Whom,
+    pub whom: Whom<'a>,
+    /// How long processes that run already are followed: a time.
+    pub length: Option<&'a str>,
     /// How often memory is looked at: a time, or `off`; each 100 ms where nothing is said.
     pub sample: Option<&'a str>,
     /// Tasks that may be made at most.
@@ -60,6 +66,12 @@ pub struct Done {
 /// Nothing was started: the file exists, the program does not or cannot be followed, an option makes no sense.
 pub fn run(request: &Request<'_>, signal: &AtomicUsize) -> Result<Done, LabError> {
     let options = options(request)?;
+    let pids = match request.whom {
+        Whom::Command(_) => Vec::new(),
+        Whom::Process(pid) => vec![pid],
+        Whom::Cgroup(path) => ::capture::processes_of_cgroup(path)?,
+        Whom::Unit(name) => ::capture::processes_of_unit(name)?,
+    };
     let writer = TraceWriter::create(request.out).map_err(not_written)?;
     let mut writing = Writing::new(writer);
     let mut sink = |piece: Piece| writing.take(&piece);
@@ -68,7 +80,7 @@ pub fn run(request: &Request<'_>, signal: &AtomicUsize) -> Result<Done, LabError
             let (program, arguments) = words.split_first().expect("the command line asks for a command");
             ::capture::command(program, arguments, &options, signal, &mut sink)
         }
-        Whom::Process(pid) => ::capture::process(*pid, &options, signal, &mut sink),
+        _ => ::capture::processes(&pids, &options, signal, &mut sink),
     };
     let captured = captured?;
     let footprint = (writing.footprint.file_bytes(), writing.footprint.memory_bytes());
@@ -106,6 +118,9 @@ fn options(request: &Request<'_>) -> Result<Options, LabError> {
             let every = parse_interval("--sample", text)?;
             options.sample = Some(Duration::from_nanos(every.get()));
         }
+    }
+    if let Some(text) = request.length {
+        options.length = Some(Duration::from_nanos(parse_interval("--for", text)?.get()));
     }
     if let Some(text) = request.max_tasks {
         let message = || format!("`--max-tasks` takes a whole number from 1 to 10000000, not `{text}`");
@@ -162,7 +177,7 @@ impl Writing {
 }
 
 /// The exit status of a shell, and a sentence where there is something to say.
-fn status(captured: &Captured, whom: &Whom) -> (u8, Option<String>) {
+fn status(captured: &Captured, whom: &Whom<'_>) -> (u8, Option<String>) {
     match captured.ended {
         Ended::Exited(status) => (u8::try_from(status).unwrap_or(1), None),
         Ended::Signalled(signal) => {
@@ -172,6 +187,8 @@ fn status(captured: &Captured, whom: &Whom) -> (u8, Option<String>) {
         }
         Ended::Left => match whom {
             Whom::Process(pid) => (0, Some(format!("process {pid} goes on"))),
+            Whom::Cgroup(path) => (0, Some(format!("the processes of `{}` go on", path.display()))),
+            Whom::Unit(name) => (0, Some(format!("the processes of `{name}` go on"))),
             Whom::Command(_) => (1, Some("the command was killed".to_owned())),
         },
         Ended::TooManyTasks => (1, None),
