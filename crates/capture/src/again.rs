@@ -73,8 +73,8 @@ pub(crate) fn spread(
 
 /// A number that an address draws.
 const fn drawn(start: u64, turn: u64) -> u64 {
-    let mixed = (start / PAGE ^ turn << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+    let mixed = ((start / PAGE) ^ (turn << 40)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)
 }
 
 #[cfg(test)]

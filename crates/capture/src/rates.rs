@@ -3,8 +3,8 @@
 //! The kernel says of a mapping how many of its pages were used since it was asked to forget, and says so again later
 //! without forgetting: after 10 ms, after 30 ms, and at the look after that. The more of the pages are used again
 //! and again, the flatter is the curve. It is taken for a sum of classes, each of pages that are used by chance
-//! every so often ([`EVERY_MS`] on average): `n (1 - exp(-t / every))` of such a class are used within `t`. The sizes of
-//! the classes that come nearest to the curve, none below 0, are what is sampled.
+//! every so often ([`EVERY_MS`] on average): `n (1 - exp(-t / every))` of such a class are used within `t`. The sizes
+//! of the classes that come nearest to the curve, none below 0, are what is sampled.
 //!
 //! What is used more often than the shortest class says counts as used that often.
 

@@ -85,7 +85,7 @@ impl Gaps {
         }
         if self.used_again {
             told.push(
-                "how many pages of a mapping were used again is counted, which ones is not: the first are named"
+                "how many pages of a mapping were used again is counted and how often estimated, which ones is not known"
                     .to_owned(),
             );
         }

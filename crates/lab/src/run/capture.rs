@@ -181,8 +181,7 @@ fn status(captured: &Captured, whom: &Whom<'_>) -> (u8, Option<String>) {
     match captured.ended {
         Ended::Exited(status) => (u8::try_from(status).unwrap_or(1), None),
         Ended::Signalled(signal) => {
-            let told =
-                format!("the command was killed by signal {signal}, its exit status is {}", 128 + signal);
+            let told = format!("it was killed by signal {signal}, its exit status is {}", 128 + signal);
             (u8::try_from(128 + signal).unwrap_or(1), Some(told))
         }
         Ended::Left => match whom {
