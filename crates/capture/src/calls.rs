@@ -93,6 +93,12 @@ pub(crate) enum Call {
         from: CopyEnd,
         to: CopyEnd,
     },
+    /// A copy whose length is found later, by where its source stands then.
+    Send {
+        from: CopyEnd,
+        to: CopyEnd,
+        len: u64,
+    },
     Advise {
         fd: Descriptor,
         offset: u64,
@@ -170,6 +176,11 @@ pub(crate) struct Known {
 }
 
 impl Known {
+    /// Whether it sends a file.
+    pub(crate) fn sends(&self) -> bool {
+        matches!((self.read)([0; 6]), Call::Send { .. })
+    }
+
     /// Whether it makes a descriptor of a file's path.
     pub(crate) fn opens(&self) -> bool {
         matches!((self.read)([0; 6]), Call::Open { .. } | Call::OpenHow { .. })
@@ -275,9 +286,10 @@ pub(crate) const KNOWN: &[Known] = &[
         to: path(a[2], a[3]),
         flags: a[4] as u32,
     }),
-    followed(libc::SYS_sendfile, |a| Call::Copy {
+    noted(libc::SYS_sendfile, |a| Call::Send {
         from: CopyEnd { fd: fd(a[1]), offset_at: a[2] },
         to: CopyEnd { fd: fd(a[0]), offset_at: 0 },
+        len: a[3],
     }),
     followed(libc::SYS_splice, |a| Call::Copy {
         from: CopyEnd { fd: fd(a[0]), offset_at: a[1] },

@@ -14,6 +14,9 @@ use crate::sys::Region;
 
 const PAGE: u64 = 4096;
 
+/// Of less than this, used within a look, it is not estimated how often.
+const SAMPLED_MIN: u64 = 32 * PAGE;
+
 /// Which mapping, and the address at which its first byte would lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Piece {
@@ -218,7 +221,7 @@ impl Memory {
     pub(crate) fn sampled(&mut self, points: &[(f64, Vec<Referenced>)]) {
         let Some((_, last)) = points.last() else { return };
         self.shares.retain(|start, _| last.iter().any(|vma| vma.start == *start));
-        for vma in last {
+        for vma in last.iter().filter(|vma| vma.bytes >= SAMPLED_MIN) {
             let of = |used: &[Referenced]| {
                 let same = used.iter().find(|one| (one.start, one.end) == (vma.start, vma.end));
                 same.map_or(0.0, |one| (one.bytes / PAGE) as f64)

@@ -33,25 +33,25 @@ impl Shares {
     /// Of a curve, whose last point is a look; nothing where it says nothing.
     pub(crate) fn of(curve: &[Point]) -> Option<Self> {
         let last = curve.last().filter(|last| last.pages >= 1.0 && last.after_ms > 0.0)?;
+        let within: Vec<[f64; EVERY_MS.len()]> =
+            curve.iter().map(|point| EVERY_MS.map(|every| used_within(every, point.after_ms))).collect();
         // Multiplicative steps keep every size at 0 or above and never lead away from the curve.
         let mut sizes = [last.pages; EVERY_MS.len()];
         // The pages of a point weigh as much as they are: of a small count a share is as wrong as of a large one.
         let weight = |point: &Point| 1.0 / point.pages.max(1.0);
         for _ in 0..STEPS {
-            let now = |ms: f64| -> f64 {
-                EVERY_MS.iter().zip(&sizes).map(|(every, size)| size * used_within(*every, ms)).sum()
-            };
-            let mut next = sizes;
-            for (class, size) in next.iter_mut().enumerate() {
-                let (mut wanted, mut had) = (0.0, 0.0);
-                for point in curve {
-                    let part = used_within(EVERY_MS[class], point.after_ms) * weight(point);
-                    wanted += part * point.pages;
-                    had += part * now(point.after_ms);
+            let (mut wanted, mut had) = ([0.0; EVERY_MS.len()], [0.0; EVERY_MS.len()]);
+            for (point, within) in curve.iter().zip(&within) {
+                let now: f64 = within.iter().zip(&sizes).map(|(part, size)| part * size).sum();
+                for class in 0..EVERY_MS.len() {
+                    let part = within[class] * weight(point);
+                    wanted[class] += part * point.pages;
+                    had[class] += part * now;
                 }
-                *size *= if had > 0.0 { wanted / had } else { 0.0 };
             }
-            sizes = next;
+            for (class, size) in sizes.iter_mut().enumerate() {
+                *size *= if had[class] > 0.0 { wanted[class] / had[class] } else { 0.0 };
+            }
         }
         let mut shares = [0.0; EVERY_MS.len()];
         for (class, share) in shares.iter_mut().enumerate() {

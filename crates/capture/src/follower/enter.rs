@@ -46,11 +46,11 @@ impl Follower {
                 *self.gaps.unseen.entry(name).or_default() += 1;
                 Next::Done
             }
-            call => self.enter_file_call(tid, call),
+            call => self.enter_file_call(tid, call, tells_end),
         }
     }
 
-    fn enter_file_call(&mut self, tid: i32, call: Call) -> Next {
+    fn enter_file_call(&mut self, tid: i32, call: Call, tells_end: bool) -> Next {
         match call {
             Call::Copy { from, to } => {
                 let (from, to) = (self.end_of_copy(tid, from, false), self.end_of_copy(tid, to, true));
@@ -59,6 +59,7 @@ impl Follower {
                 }
                 self.begin(tid, UnderWay::Copy { from, to })
             }
+            Call::Send { from, to, len } => self.send(tid, from, to, len, tells_end),
             Call::Advise { fd, offset, len, advice } => {
                 self.note_on(tid, fd, OperationKind::AdviseFile, offset, len, advice)
             }
@@ -182,7 +183,7 @@ impl Follower {
     }
 
     /// A file's end of a copy: where it stands.
-    fn end_of_copy(&mut self, tid: i32, end: CopyEnd, write: bool) -> Option<(u32, u64)> {
+    pub(super) fn end_of_copy(&mut self, tid: i32, end: CopyEnd, write: bool) -> Option<(u32, u64)> {
         let held = self.file_of(tid, end.fd)?;
         let mut at = [0; 8];
         let at = (end.offset_at != 0 && sys::read_memory(tid, end.offset_at, &mut at) == 8)
@@ -285,8 +286,9 @@ impl Follower {
             Some(Call::Transfer { fd, .. }) => self.file_of(tid, fd).is_some(),
             // A pipe or a terminal may be waited for, and a signal ends that.
             Some(Call::Open { path, .. } | Call::OpenHow { path, .. }) => !Self::is_waited_for(tid, path),
+            // So may a socket.
+            Some(Call::Send { .. }) | None => false,
             Some(_) => true,
-            None => false,
         }
     }
 }

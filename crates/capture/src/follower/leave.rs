@@ -61,6 +61,7 @@ impl Follower {
 
     /// A task is gone, or begins anew: its call has no end.
     pub(super) fn forget_call(&mut self, tid: i32) {
+        self.sent(tid);
         let opening = self.opening_over(tid).map(|(begun, _)| begun);
         self.gaps.unsettled += u64::from(opening.is_some());
         let begun = opening.or_else(|| self.tasks.get_mut(&tid)?.begun.take());
@@ -86,8 +87,8 @@ impl Follower {
             UnderWay::Open { flags } => {
                 self.opened_at(tid, begun.wall_ns, flags, result).into_iter().collect()
             }
-            // Found among what is new, and not by the call's end.
-            UnderWay::Opening { .. } => Vec::new(),
+            // Found among what is new, or where the source stands, and not by the call's end.
+            UnderWay::Opening { .. } | UnderWay::Sending { .. } => Vec::new(),
             UnderWay::Copy { from, to } => {
                 let read = from.map(|(file, at)| Did::on(OperationKind::Read, file, at, result));
                 let write = to.map(|(file, at)| Did::on(OperationKind::Write, file, at, result));

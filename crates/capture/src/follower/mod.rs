@@ -11,6 +11,7 @@ mod leave;
 mod looks;
 mod opens;
 mod paths;
+mod sends;
 mod tasks;
 mod times;
 
@@ -18,7 +19,7 @@ use std::collections::BTreeSet;
 
 use trace::{NONE, Operation, OperationKind, TraceMapping, TraceTask};
 
-use crate::calls::Descriptor;
+use crate::calls::{CopyEnd, Descriptor};
 use crate::clocks::Clock;
 use crate::descriptors::Descriptors;
 use crate::files::Files;
@@ -72,6 +73,13 @@ enum UnderWay {
     Copy {
         from: Option<(u32, u64)>,
         to: Option<(u32, u64)>,
+    },
+    /// A copy whose end is not told: of this file, or `to` that one, and how much at most.
+    Sending {
+        from: (u32, u64),
+        to: Option<(u32, u64)>,
+        source: CopyEnd,
+        len: u64,
     },
     Allocate {
         file: u32,

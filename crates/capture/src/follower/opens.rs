@@ -43,6 +43,7 @@ impl Follower {
         if let Some(process) = self.processes.get_mut(&pid) {
             process.closed_by(tid);
         }
+        self.sent(tid);
         if self.process_that_opens(tid).is_none() {
             return;
         }
@@ -57,6 +58,7 @@ impl Follower {
     pub(crate) fn settle_all(&mut self) {
         let opening: Vec<i32> =
             self.processes.values().flat_map(|process| process.opening.iter().copied()).collect();
+        self.settle_sends();
         for tid in opening {
             let is_over = is_in_another_call(tid);
             let Some(pid) = self.process_that_opens(tid) else { continue };

@@ -123,3 +123,27 @@ fn an_open_is_told_though_its_task_sleeps() {
     let told = seen.below(folder.path());
     assert_eq!(told.matches(": open in").count(), 2, "{told}");
 }
+
+#[test]
+fn of_a_file_that_is_sent_as_much_is_told_as_was_taken() {
+    if let Some(file) = played_on() {
+        return plays::sends(&file);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, vec![1; 300_000]).unwrap();
+    let words = play("files::of_a_file_that_is_sent_as_much_is_told_as_was_taken", &file);
+    let seen = follow(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(seen.ended, Ended::Exited(0));
+    let sent: u64 = std::fs::read_to_string(folder.path().join("sent")).unwrap().parse().unwrap();
+    let parts = |kind, name: &str| {
+        let is = |one: &&trace::Operation| {
+            seen.trace.files[one.object as usize].path == folder.path().join(name).to_string_lossy()
+        };
+        let of: Vec<_> = seen.of(&[kind]).into_iter().filter(|one| is(&one)).collect();
+        of.iter().map(|one| (one.offset, one.len)).collect::<Vec<_>>()
+    };
+    let thirds = [(0, 100_000), (100_000, 100_000), (200_000, 100_000)];
+    assert_eq!(parts(OperationKind::Write, "copy"), thirds);
+    assert_eq!(parts(OperationKind::Read, "file"), [&thirds[..], &[(0, sent)]].concat());
+}

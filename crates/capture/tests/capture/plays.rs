@@ -198,3 +198,27 @@ pub(crate) fn writes_after_a_fork() {
         libc::waitpid(child, std::ptr::null_mut(), 0);
     }
 }
+
+/// Sends a file of 300,000 bytes to another one, by three calls with a position of their own; then as much of it as a
+/// socket takes that nobody reads, and writes down how much that was.
+#[allow(unsafe_code)]
+pub(crate) fn sends(path: &Path) {
+    let file = File::open(path).unwrap();
+    let copy = File::create(path.with_file_name("copy")).unwrap();
+    let mut at = 0;
+    for _ in 0..3 {
+        // SAFETY: both are open, and the position is a number of ours.
+        let sent = unsafe { libc::sendfile(copy.as_raw_fd(), file.as_raw_fd(), &raw mut at, 100_000) };
+        assert_eq!(sent, 100_000);
+    }
+    let (socket, _other) = std::os::unix::net::UnixStream::pair().unwrap();
+    socket.set_nonblocking(true).unwrap();
+    at = 0;
+    // SAFETY: as above. The second call finds no room.
+    let (some, none) = unsafe {
+        let mut send = || libc::sendfile(socket.as_raw_fd(), file.as_raw_fd(), &raw mut at, 300_000);
+        (send(), send())
+    };
+    assert!(some > 0 && some < 300_000 && none == -1, "{some} {none}");
+    std::fs::write(path.with_file_name("sent"), some.to_string()).unwrap();
+}
