@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::replay::{ReplayControl, ReplayProgress};
 use lab::size::{SizeControl, SizeProgress};
-use lab::worlds::{WorldDone, WorldsControl};
+use lab::worlds::{WorldDone, WorldTried, WorldsControl};
 use lab::{Backend, Control, HostPolicy, RunEvent, Told};
 
 use crate::args::Verbosity;
@@ -221,6 +221,37 @@ impl WorldsBar {
         };
         let (stop, host) = (stop_flag(), HostPolicy::default());
         Self { bar, control: WorldsControl { stop, observer: Arc::new(observer), host, jobs } }
+    }
+
+    pub(crate) fn done(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// Progress of a world that is made smaller: a line for each step, the last try where it can be drawn.
+pub(crate) struct ShrinkBar {
+    bar: ProgressBar,
+    tell: Printer,
+    tells: bool,
+    /// What the runs report to, and how they are stopped.
+    pub(crate) control: WorldsControl,
+}
+
+impl ShrinkBar {
+    pub(crate) fn new(host: HostPolicy, printer: &Printer) -> Self {
+        let (verbosity, tells) = (printer.verbosity(), printer.verbosity() > Verbosity::Quiet);
+        let bar = bar(0, tells && printer.can_draw(), "{spinner} {wide_msg}");
+        let control = WorldsControl { stop: stop_flag(), observer: Arc::new(|_| {}), host, jobs: 1 };
+        Self { bar, tell: Printer::new(verbosity), tells, control }
+    }
+
+    /// A smaller world was tried.
+    pub(crate) fn tell(&self, world: WorldTried<'_>) {
+        let WorldTried { tried, disagrees, command, seconds } = world;
+        self.bar.set_message(format!("{tried} worlds tried in {seconds:.0} s"));
+        if disagrees && self.tells {
+            self.bar.suspend(|| self.tell.note(&format!("smaller, after {tried} tries: {command}")));
+        }
     }
 
     pub(crate) fn done(&self) {

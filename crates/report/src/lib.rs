@@ -34,11 +34,11 @@ pub use stats::mmtests::{Better, RowSet, Rules};
 pub use stats::mmtests_table::{Run, comparison, operations};
 pub use trace::{RunTrace, TraceFormat};
 pub use views::{
-    Advice, BrokenWorld, CheckedPoint, CheckedWorlds, Digest, Explained, Grid, GridKernel, GridLayout,
-    GridRow, List, OtherDisk, Place, Practice, ProgramCheck, Question, SampleCheck, Sized, SizedKnee,
-    SizedPoint, Spread, SweepRow, SweepRows, VerifiedPoint, WorldsCounter, WorldsHeadline, WorldsShares,
-    WorldsSummary, better, better_in, heat, mmtests_notes, mmtests_tables, ops_text, page, pooled_samples,
-    usual_rows,
+    Advice, BrokenWorld, CheckedPoint, CheckedWorlds, Digest, EvidenceCounter, Explained, Grid, GridKernel,
+    GridLayout, GridRow, List, OtherDisk, Parting, Place, Practice, ProgramCheck, Question, SampleCheck,
+    Sized, SizedKnee, SizedPoint, Spread, SweepRow, SweepRows, VerifiedPoint, WorldEvidence, WorldsCounter,
+    WorldsHeadline, WorldsShares, WorldsSummary, better, better_in, heat, mmtests_notes, mmtests_tables,
+    ops_text, page, pooled_samples, usual_rows,
 };
 
 #[cfg(test)]

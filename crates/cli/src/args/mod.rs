@@ -47,7 +47,7 @@ pub(crate) use stats::{BetterArg, RowsArg, StatsArgs};
 pub(crate) use sweep::SweepArgs;
 pub(crate) use trace::{InfoArgs, TraceArgs, TraceCommand, TraceStyle};
 pub(crate) use vm::{UmlArgs, UmlCommand, VmArgs, VmCommand};
-pub(crate) use worlds::WorldsArgs;
+pub(crate) use worlds::{ShrinkArgs, WorldArgs, WorldsArgs, WorldsPart};
 
 /// Run Linux memory management: the effect of a change to reclaim on a workload, in seconds
 #[derive(Debug, Parser)]

@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 
 use super::Format;
 
 #[derive(Debug, Args)]
 #[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
     after_help = "A world is a scenario drawn from a seed: a workload, each of its parameters, memory, swap, sysctls.
 It runs on the real kernel and on the model of it, and each counter is judged by what real runs
 differ by. Worlds that are in the folder are not run again. docs/worlds.md says how to read it.
@@ -20,9 +22,11 @@ Examples:
   pagetide worlds --on uml:./linux --kernel linux-6.12+lru-gen --seeds 1..50 --out worlds/own"
 )]
 pub(crate) struct WorldsArgs {
+    #[command(subcommand)]
+    pub(crate) part: Option<WorldsPart>,
     /// The seeds, first and last, or one [example: 1..500]
-    #[arg(long, value_name = "SEEDS", help_heading = "Worlds", allow_hyphen_values = true)]
-    pub(crate) seeds: String,
+    #[arg(long, value_name = "SEEDS", help_heading = "Worlds", allow_hyphen_values = true, required = true)]
+    pub(crate) seeds: Option<String>,
     /// Draw only this workload; may be repeated [default: all] [example: hot-and-stream]
     #[arg(long = "workload", value_name = "NAME", help_heading = "Worlds")]
     pub(crate) workloads: Vec<String>,
@@ -66,6 +70,54 @@ pub(crate) struct WorldsArgs {
     #[arg(long, value_name = "DIR", help_heading = "Output", required_unless_present_any = ["dry_run", "check"])]
     pub(crate) out: Option<PathBuf>,
     /// Form of the summary on standard output [example: json]
+    #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum WorldsPart {
+    /// Make a world that disagrees smaller while it still does: one command for each side
+    Shrink(ShrinkArgs),
+    /// Show both sides of a world beside each other: counters, and where the samples of one part
+    Explain(WorldArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Ctrl-C shows the smallest world so far. What `pagetide worlds --check` finds is made smaller at once.
+
+Examples:
+  pagetide worlds shrink 17 --in worlds/6.12
+  pagetide worlds shrink uml:6.12/17 --in worlds/6.12 --counter pgrefill --time 30m"
+)]
+pub(crate) struct ShrinkArgs {
+    #[command(flatten)]
+    pub(crate) world: WorldArgs,
+    /// Try no smaller world after this time [example: 30m]
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "10m",
+        help_heading = "Run",
+        allow_hyphen_values = true
+    )]
+    pub(crate) time: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WorldArgs {
+    /// The world: its seed, or KERNEL/SEED as in the column `world` [example: uml:6.12/17]
+    pub(crate) world: String,
+    /// The folder that it is in, of an earlier call [example: worlds/6.12]
+    #[arg(long = "in", value_name = "DIR", help_heading = "Worlds")]
+    pub(crate) folder: PathBuf,
+    /// The counter or metric, by its name in the table [default: the one that is off by the most] [example: pgrefill]
+    #[arg(long, value_name = "NAME", help_heading = "Worlds")]
+    pub(crate) counter: Option<String>,
+    /// What guests may take of the free disk, such as 80% or 20G [default: 50%] [example: 20G]
+    #[arg(long, value_name = "SHARE", help_heading = "Run", allow_hyphen_values = true)]
+    pub(crate) host_disk: Option<String>,
+    /// Form of the result on standard output [example: json]
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
     pub(crate) format: Format,
 }

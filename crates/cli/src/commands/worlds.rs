@@ -1,22 +1,22 @@
 //! `pagetide worlds`: random scenarios on a real kernel and on the model.
 
 use lab::HostPolicy;
-use lab::worlds::{WORLD_THREAD, WorldsPlan, WorldsRequest, never_drawn};
+use lab::worlds::{WORLD_THREAD, WorldRequest, WorldsPlan, WorldsRequest, never_drawn};
 
-use crate::args::WorldsArgs;
+use crate::args::{ShrinkArgs, WorldArgs, WorldsArgs, WorldsPart};
 use crate::printer::{Failure, Printer};
-use crate::progress::WorldsBar;
+use crate::progress::{ShrinkBar, WorldsBar};
 
 pub(crate) fn worlds(args: &WorldsArgs, printer: &Printer) -> Result<(), Failure> {
-    if args.check {
-        return check(args, printer);
+    match &args.part {
+        Some(WorldsPart::Shrink(args)) => return shrink(args, printer),
+        Some(WorldsPart::Explain(args)) => return explain(args, printer),
+        None if args.check => return check(args, printer),
+        None => {}
     }
     let plan = request(args).plan()?;
     let Some(out) = args.out.as_ref().filter(|_| !args.dry_run) else { return dry_run(&plan, printer) };
-    let mut host = HostPolicy::default();
-    if let Some(share) = &args.host_disk {
-        host.share = lab::real::parse_disk_share(share)?;
-    }
+    let host = host(args.host_disk.as_ref())?;
     plan.check(&host)?;
     let jobs = args.jobs.unwrap_or(if plan.boots() { 1 } else { 0 });
     let bar = WorldsBar::new(plan.count(), host, jobs, printer);
@@ -26,6 +26,44 @@ pub(crate) fn worlds(args: &WorldsArgs, printer: &Printer) -> Result<(), Failure
     // What has finished is shown, also when the rest has not.
     printer.document(&report::views::worlds(&summary), args.format)?;
     interrupted.map_or(Ok(()), |error| Err(error.into()))
+}
+
+fn host(share: Option<&String>) -> Result<HostPolicy, Failure> {
+    let mut host = HostPolicy::default();
+    if let Some(share) = share {
+        host.share = lab::real::parse_disk_share(share)?;
+    }
+    Ok(host)
+}
+
+/// A world that disagrees, made smaller.
+fn shrink(args: &ShrinkArgs, printer: &Printer) -> Result<(), Failure> {
+    let world = one(&args.world, Some(args.time.clone())).find()?;
+    let host = host(args.world.host_disk.as_ref())?;
+    world.check(&host)?;
+    let bar = ShrinkBar::new(host, printer);
+    let found = world.shrink(&bar.control, &|tried| bar.tell(tried));
+    bar.done();
+    let (evidence, interrupted) = found?;
+    // The smallest so far is shown, also when a smaller one may be found.
+    printer.document(&report::views::world(&evidence), args.world.format)?;
+    interrupted.map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// Both sides of a world.
+fn explain(args: &WorldArgs, printer: &Printer) -> Result<(), Failure> {
+    let world = one(args, None).find()?;
+    let host = host(args.host_disk.as_ref())?;
+    world.check(&host)?;
+    let bar = ShrinkBar::new(host, printer);
+    let evidence = world.explain(&bar.control);
+    bar.done();
+    printer.document(&report::views::world(&evidence?), args.format)
+}
+
+fn one(args: &WorldArgs, time: Option<String>) -> WorldRequest {
+    let WorldArgs { world, folder, counter, .. } = args;
+    WorldRequest { folder: folder.clone(), world: world.clone(), counter: counter.clone(), time }
 }
 
 /// Worlds of the model alone, checked all along.
@@ -65,7 +103,7 @@ fn request(args: &WorldsArgs) -> WorldsRequest {
         backend: args.backend.clone(),
         kernel: args.kernel.clone(),
         against: args.against.clone(),
-        seeds: args.seeds.clone(),
+        seeds: args.seeds.clone().unwrap_or_default(),
         workloads: args.workloads.clone(),
         time: args.time.clone(),
         repeats: args.repeats,

@@ -296,3 +296,71 @@ fn worlds_of_the_model_alone_are_checked() {
     let text = scene.data(&format!("{again} -q"));
     assert!(text.contains("throughput"), "{text}");
 }
+
+/// What `shrink` and `explain` tell of a world is tested below the command line; here, what they refuse.
+#[test]
+fn a_world_that_agrees_or_is_not_there_is_told_as_such() {
+    let scene = Scene::new();
+    scene.data(&format!("{SMALL} --seeds 1 --out worlds -q"));
+    scene.data("worlds --on sim --workload sequential-readers --model-seeds 1 --seeds 1 --out alone -q");
+    insta::assert_snapshot!(refused(&scene, &[
+        "worlds shrink 1 --in worlds",
+        "worlds explain linux-5.4/1 --in worlds --counter pgfree",
+        "worlds explain 1 --in worlds --counter pgscan_kswap",
+        "worlds explain 2 --in worlds",
+        "worlds explain linux-6.1/1 --in worlds",
+        "worlds shrink 1 --in nowhere",
+        "worlds shrink 1 --in alone",
+        "worlds shrink 1",
+        "worlds shrink 1 --in worlds --time soon",
+    ]), @"
+    $ worlds shrink 1 --in worlds
+    error: no counter of world `linux-5.4/1` is more than 10 % off
+    hint: name one that disagrees: `pagetide worlds` shows one of each counter as `example`
+    exit 1
+
+    $ worlds explain linux-5.4/1 --in worlds --counter pgfree
+    error: `pgfree` of world `linux-5.4/1` is not more than 10 % off: spread
+    hint: name a world that disagrees
+    exit 1
+
+    $ worlds explain 1 --in worlds --counter pgscan_kswap
+    error: unknown counter `pgscan_kswap`
+    hint: did you mean `pgscan_kswapd`?
+    exit 1
+
+    $ worlds explain 2 --in worlds
+    error: there is no world `2` in `worlds`
+    hint: name it by its seed; the column `seed` of worlds.parquet has them
+    exit 1
+
+    $ worlds explain linux-6.1/1 --in worlds
+    error: there is no world `linux-6.1/1` in `worlds`
+    hint: name it by its seed; the column `seed` of worlds.parquet has them
+    exit 1
+
+    $ worlds shrink 1 --in nowhere
+    error: `nowhere` is no folder
+    hint: name the folder that `pagetide worlds --out DIR` made
+    exit 1
+
+    $ worlds shrink 1 --in alone
+    error: world `linux-6.12/1` ran on the model alone: nothing is beside it
+    hint: run it beside a real kernel, `--on uml:6.12`, or a second model, `--against`
+    exit 1
+
+    $ worlds shrink 1
+    error: the following required arguments were not provided:
+      --in <DIR>
+
+    Usage: pagetide worlds shrink --in <DIR> <WORLD>
+
+    For more information, try '--help'.
+    exit 2
+
+    $ worlds shrink 1 --in worlds --time soon
+    error: `--time soon` is no duration
+    hint: write a whole number with `s`, `m` or `h`, such as `10m`
+    exit 1
+    ");
+}

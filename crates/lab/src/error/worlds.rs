@@ -79,6 +79,41 @@ pub enum WorldsError {
         /// How many were asked for.
         total: usize,
     },
+    /// A folder that is not there.
+    #[error("`{}` is no folder", .0.display())]
+    NoFolder(PathBuf),
+    /// A world of the model alone.
+    #[error("world `{0}` ran on the model alone: nothing is beside it")]
+    ModelAlone(String),
+    /// A world whose commands are not in the table, or cannot be read.
+    #[error("the table does not say how world `{0}` ran")]
+    NoCommand(String),
+    /// A world in which no counter is far off.
+    #[error("no counter of world `{0}` is more than 10 % off")]
+    Agrees(String),
+    /// A counter that is not far off.
+    #[error("`{counter}` of world `{world}` is not more than 10 % off: {class}")]
+    CounterAgrees {
+        /// The world.
+        world: String,
+        /// The counter.
+        counter: String,
+        /// How near it is.
+        class: String,
+        /// One that is far off.
+        other: Option<String>,
+    },
+    /// A world that disagreed once.
+    #[error("`{counter}` of world `{world}` is no longer more than 10 % off")]
+    AgreesNow {
+        /// The world.
+        world: String,
+        /// The counter.
+        counter: String,
+    },
+    /// Nothing smaller was tried any more.
+    #[error("interrupted: a smaller world than the last one of `{0}` may be found")]
+    ShrinkInterrupted(String),
     /// A world that is not there.
     #[error("there is no world `{world}` in `{}`", folder.display())]
     NoWorld {
@@ -114,6 +149,22 @@ impl WorldsError {
             }
             Self::Busy(_) => "wait until it has ended, or name another folder".to_owned(),
             Self::Interrupted { .. } => "the same command goes on where it ended".to_owned(),
+            Self::NoFolder(_) => "name the folder that `pagetide worlds --out DIR` made".to_owned(),
+            Self::ModelAlone(_) => {
+                "run it beside a real kernel, `--on uml:6.12`, or a second model, `--against`".to_owned()
+            }
+            Self::NoCommand(_) => "run it again, in a new folder".to_owned(),
+            Self::Agrees(_) => {
+                "name one that disagrees: `pagetide worlds` shows one of each counter as `example`".to_owned()
+            }
+            Self::CounterAgrees { other: Some(other), .. } => {
+                format!("name another one, such as `--counter {other}`, which is off by the most")
+            }
+            Self::CounterAgrees { other: None, .. } => "name a world that disagrees".to_owned(),
+            Self::AgreesNow { .. } => {
+                "model or kernel have changed: run the worlds again, in a new folder".to_owned()
+            }
+            Self::ShrinkInterrupted(_) => return None,
             Self::NoWorld { .. } => {
                 "name it by its seed; the column `seed` of worlds.parquet has them".to_owned()
             }
@@ -123,7 +174,9 @@ impl WorldsError {
     /// Whose fault it is.
     pub const fn class(&self) -> Class {
         match self {
-            Self::Interrupted { .. } | Self::CheckInterrupted { .. } => Class::Interrupted,
+            Self::Interrupted { .. } | Self::CheckInterrupted { .. } | Self::ShrinkInterrupted(_) => {
+                Class::Interrupted
+            }
             Self::Broken { .. } => Class::Invariant,
             _ => Class::Input,
         }

@@ -16,14 +16,20 @@
 //! | `summary.rs` | many worlds in a few tables |
 //! | `check.rs` | small worlds of the model alone, checked all along |
 //! | `smaller.rs` | a world made smaller while something holds of it |
+//! | `one.rs` | a world of a folder again, and the counter that disagrees |
+//! | `shrink.rs` | that world made smaller while it disagrees |
+//! | `evidence.rs` | both sides of it beside each other, and where a counter's samples part |
 //!
 //! Left out: recordings, which one command a world makes again. Neighbours: `batch.rs` runs what a world consists of.
 
 mod check;
 mod draw;
+mod evidence;
 mod folder;
 mod judge;
+mod one;
 mod run;
+mod shrink;
 mod smaller;
 mod summary;
 
@@ -50,7 +56,9 @@ pub use check::{CheckPlan, WORLD_THREAD};
 pub use draw::Drawn;
 pub use folder::TABLE;
 pub use judge::Class;
+pub use one::{OneWorld, WorldRequest};
 pub use run::{WorldDone, WorldsControl};
+pub use shrink::WorldTried;
 
 /// Real runs of a world when nobody says.
 pub const REPEATS: u64 = 2;

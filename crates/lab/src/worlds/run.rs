@@ -237,6 +237,16 @@ fn run_one(run: &PlannedRun, control: &WorldsControl) -> Option<Over> {
     }
 }
 
+/// Runs it for its recording; why there is none.
+pub(super) fn recorded(run: &PlannedRun, control: &WorldsControl) -> Result<Recording, String> {
+    match watched(run, control) {
+        (Some(Ended::Recorded(recording) | Ended::NotKept(recording, _)), _) => Ok(recording),
+        (_, true) => Err(format!("it did not end within {} s", RUN_MAX.as_secs())),
+        (Some(Ended::Failed(error)), _) => Err(error.told()),
+        _ => Err("it was stopped".to_owned()),
+    }
+}
+
 /// What a run came to. Gauges of the machine are what they changed by: what booting left in a guest, its own program
 /// among it, no model has.
 fn facts_since_begin(recording: &Recording) -> Vec<Fact> {

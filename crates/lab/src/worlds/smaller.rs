@@ -108,16 +108,19 @@ fn plainer(text: Option<&str>) -> impl Iterator<Item = Option<String>> {
 fn params(world: &Drawn) -> Vec<Drawn> {
     let (spec, params) = params_of(world);
     let Ok(mem) = parse_size(&world.mem) else { return Vec::new() };
-    let with = |params: &Params| Drawn { params: texts(spec, params), ..world.clone() };
+    let now = cost(spec.name, &params, mem);
+    let is_no_dearer = |other: &Params| cost(spec.name, other, mem) <= now;
     let mut tries = Vec::new();
     for place in 0..world.params.len() {
         let mut other = world.clone();
         other.params.remove(place);
-        if cost(spec.name, &params_of(&other).1, mem) <= cost(spec.name, &params, mem) {
+        if is_no_dearer(&params_of(&other).1) {
             tries.push(other);
         }
     }
-    tries.extend(spec.params.iter().filter_map(|param| Some(with(&halved(&params, param)?))));
+    // Calls of half the size are twice as many.
+    let halves = spec.params.iter().filter_map(|param| halved(&params, param)).filter(is_no_dearer);
+    tries.extend(halves.map(|params| Drawn { params: texts(spec, &params), ..world.clone() }));
     tries
 }
 

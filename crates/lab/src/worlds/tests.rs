@@ -198,3 +198,143 @@ fn checks_are_of_one_model() {
         "`--check` takes one kernel of the model, and `--against` is a second one"
     );
 }
+
+/// A folder with a world of 5.4, which stands for the real kernel, and 5.5, of which more is drawn than makes them
+/// differ.
+fn differing(folder: &Path) -> WorldRequest {
+    let out = folder.join("worlds");
+    std::fs::create_dir(&out).unwrap();
+    let row = |kind: &str, counter: &str, text: Option<String>| WorldRow {
+        seed: 17,
+        kernel: "linux-5.4".to_owned(),
+        workload: "hot-and-stream".to_owned(),
+        scope: "global".to_owned(),
+        kind: kind.to_owned(),
+        counter: counter.to_owned(),
+        real: vec![0.0],
+        model: vec![0.0],
+        class: "spread".to_owned(),
+        error: Some(0.0),
+        text,
+    };
+    let command = |kernel: &str| {
+        format!(
+            "pagetide run hot-and-stream --kernel {kernel} --machine guest-uml --mem 64M --swap disk:16M \
+             --param hot=16M --param hot_reads=3 --param read_size=64k --param stream=128M \
+             --set vm.vfs_cache_pressure=50"
+        )
+    };
+    let off = |counter: &str, real: f64, model: f64| WorldRow {
+        real: vec![real],
+        model: vec![model],
+        class: "beyond".to_owned(),
+        error: Some((model - real) / real),
+        ..row("vmstat", counter, None)
+    };
+    let rows = [
+        row("run", "real", Some(command("linux-5.4"))),
+        row("run", "model", Some(command("linux-5.5"))),
+        row("run", "outcome", None),
+        row("vmstat", "pgpgin", None),
+        off("pgdeactivate", 3700.0, 228.0),
+        off("nr_active_file", 1000.0, 3869.0),
+        WorldRow { seed: 18, ..row("run", "model", Some(command("linux-5.5"))) },
+    ];
+    recording::worlds::write_worlds(&out.join(TABLE), &rows).unwrap();
+    WorldRequest { folder: out, world: "linux-5.4/17".to_owned(), ..WorldRequest::default() }
+}
+
+#[test]
+fn a_world_that_disagrees_is_made_smaller_and_told_as_two_commands() {
+    let folder = TempDir::new().unwrap();
+    let request = differing(folder.path());
+    let world = request.find().unwrap();
+    let told = Mutex::new(Vec::new());
+    let tell = |tried: WorldTried<'_>| told.lock().unwrap().push(tried.disagrees);
+    let (evidence, interrupted) = world.shrink(&control(), &tell).unwrap();
+    assert!(interrupted.is_none() && evidence.is_smallest, "{evidence:?}");
+    assert!(evidence.tried.unwrap() >= told.lock().unwrap().len(), "{evidence:?}");
+    assert_eq!((&*evidence.counter.counter, &*evidence.counter.class), ("pgdeactivate", "beyond"));
+    let commands = [&evidence.real_command, &evidence.model_command];
+    let needless = ["--set", "--swap disk", "hot_reads", "read_size", "stream=128M"];
+    assert!(
+        needless.iter().all(|word| commands.iter().all(|command| !command.contains(word))),
+        "{commands:?}"
+    );
+    let at = evidence.parting.as_ref().expect("it is sampled").at_seconds;
+    assert!(at.is_some_and(|at| at < 1.0), "{evidence:?}");
+    let text = report::views::world(&evidence).render(report::Format::Text, 100);
+    let [real, model] = commands;
+    assert!(
+        text.starts_with("world linux-5.4/17, hot-and-stream: linux-5.4 beside linux-5.5, made as"),
+        "{text}"
+    );
+    let joined = text.replace("\n  ", " ");
+    assert!(joined.contains(real.as_str()) && joined.contains(model.as_str()), "{text}");
+    assert!(text.contains("samples part at 0."), "{text}");
+}
+
+#[test]
+fn who_stops_has_the_smallest_world_so_far() {
+    let folder = TempDir::new().unwrap();
+    let world = differing(folder.path()).find().unwrap();
+    let control = control();
+    let stop = Arc::clone(&control.stop);
+    let tell = move |tried: WorldTried<'_>| stop.store(tried.disagrees, Ordering::Relaxed);
+    let (evidence, interrupted) = world.shrink(&control, &tell).unwrap();
+    let told = interrupted.unwrap();
+    assert_eq!(told.class(), crate::Class::Interrupted, "{told}");
+    assert!(!evidence.model_command.contains("--set") && !evidence.is_smallest, "{evidence:?}");
+    assert!(evidence.parting.is_some(), "{evidence:?}");
+}
+
+#[test]
+fn both_sides_of_a_world_are_shown_beside_each_other() {
+    let folder = TempDir::new().unwrap();
+    let request = WorldRequest { counter: Some("nr_active_file".to_owned()), ..differing(folder.path()) };
+    let evidence =
+        WorldRequest { world: "17".to_owned(), ..request }.find().unwrap().explain(&control()).unwrap();
+    assert_eq!((evidence.counter.off, evidence.tried), (2869.0, None));
+    let names: Vec<&str> = evidence.counters.iter().map(|counter| &*counter.counter).collect();
+    assert_eq!(names, ["pgdeactivate", "nr_active_file"]);
+    let document = report::views::world(&evidence);
+    let text = document.render(report::Format::Text, 100);
+    assert!(text.contains("counters of /proc/vmstat that differ most\n"), "{text}");
+    assert!(
+        text.contains("nr_active_file: +286.9 %\n") || text.contains("nr_active_file: +287 %\n"),
+        "{text}"
+    );
+    let json: serde_json::Value = serde_json::from_str(&document.render(report::Format::Json, 100)).unwrap();
+    assert_eq!(json["counters"][0]["counter"], "pgdeactivate");
+    assert!(json["parting"]["samples"].as_array().is_some_and(|samples| !samples.is_empty()), "{json}");
+    assert!(document.render(report::Format::Markdown, 100).contains("| pgdeactivate |"));
+}
+
+#[test]
+fn a_world_that_cannot_be_shown_says_why() {
+    let folder = TempDir::new().unwrap();
+    let request = differing(folder.path());
+    let told = |request: WorldRequest| {
+        let error = request.find().unwrap_err();
+        format!("{error}; {}", error.hint().unwrap_or_default())
+    };
+    let world = |world: &str| told(WorldRequest { world: world.to_owned(), ..request.clone() });
+    let counter = |counter: &str| told(WorldRequest { counter: Some(counter.to_owned()), ..request.clone() });
+    assert!(world("19").starts_with("there is no world `19` in `"), "{}", world("19"));
+    assert!(world("uml:6.12/17").starts_with("there is no world `uml:6.12/17` in `"));
+    assert!(
+        world("18").starts_with("world `linux-5.4/18` ran on the model alone: nothing is beside it; run it")
+    );
+    assert!(
+        counter("pgdeactivated").contains("did you mean `pgdeactivate`?"),
+        "{}",
+        counter("pgdeactivated")
+    );
+    assert_eq!(
+        counter("pgpgin"),
+        "`pgpgin` of world `linux-5.4/17` is not more than 10 % off: spread; name another one, such as `--counter \
+         pgdeactivate`, which is off by the most"
+    );
+    let nowhere = told(WorldRequest { folder: "nowhere".into(), ..request.clone() });
+    assert_eq!(nowhere, "`nowhere` is no folder; name the folder that `pagetide worlds --out DIR` made");
+}

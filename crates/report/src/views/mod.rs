@@ -29,6 +29,7 @@ mod size;
 mod sweep;
 mod trace_info;
 mod waits;
+mod world;
 mod worlds;
 
 #[cfg(test)]
@@ -59,4 +60,5 @@ pub use size::{
 };
 pub use sweep::{SweepRow, SweepRows, sweep};
 pub use trace_info::trace_info;
+pub use world::{EvidenceCounter, Parting, WorldEvidence, world};
 pub use worlds::{WorldsCounter, WorldsHeadline, WorldsShares, WorldsSummary, worlds};

@@ -49,6 +49,10 @@ pub(crate) fn way(command: &str) -> Way {
     if has(&|word| word == "fetch") {
         return Way::Not("fetches a kernel");
     }
+    let part = words.get(1).map_or("", String::as_str);
+    if first == "worlds" && ["shrink", "explain"].contains(&part) {
+        return Way::Not("needs worlds of a real kernel");
+    }
     let is_large = has(&|word| LARGE.contains(&word));
     if (real || is_large) && PLANS.contains(&first.as_str()) {
         words.push("--dry-run".to_owned());
