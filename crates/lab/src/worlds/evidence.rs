@@ -54,6 +54,7 @@ impl OneWorld {
             .collect();
         let parting = match self.column() {
             Some(column) => self.parting(&column, [real, model], control, &mut notes),
+            None if self.wanted.kind == FactKind::Run.name() => None,
             None => {
                 notes.push(format!("`{}` is not sampled while a run goes", row.counter));
                 None

@@ -75,7 +75,7 @@ impl OneWorld {
         // Who has waited so long shall see what came of it.
         let control = &WorldsControl { stop: Arc::default(), ..control.clone() };
         let mut evidence = self.evidence(&found.drawn, rows, control)?;
-        evidence.tried = Some(found.tried);
+        evidence.tried = Some(tried);
         evidence.is_smallest = found.is_smallest;
         evidence.counters.clear();
         Ok((evidence, interrupted))

@@ -148,7 +148,7 @@ fn others(evidence: &WorldEvidence, kind: &str, heading: &str) -> Option<Section
 
 fn parted(evidence: &WorldEvidence, parting: &Parting) -> Section {
     let heading = match parting.at_seconds {
-        Some(at) => format!("samples part at {at:.1} s"),
+        Some(at) => format!("samples part at {at:.2} s"),
         None => "no sample is more than 10 % off".to_owned(),
     };
     let mut table = Table::new()
@@ -158,7 +158,7 @@ fn parted(evidence: &WorldEvidence, parting: &Parting) -> Section {
     for &(at, real, model) in &parting.samples {
         let first = if parting.at_seconds == Some(at) { " <" } else { "" };
         table.push(row![
-            format!("{at:.1}{first}"),
+            format!("{at:.2}{first}"),
             Cell::Number(real),
             Cell::Number(model),
             Cell::Number(model - real)
