@@ -104,6 +104,11 @@ impl OneWorld {
         let world = self.plan.sides(self.seed, &self.drawn)?;
         real::check(&world.real, policy).map(drop)
     }
+
+    /// Whether a row is of the counter that is asked about.
+    pub(super) fn is_wanted(&self, row: &WorldRow) -> bool {
+        (&row.kind, &row.counter) == (&self.wanted.kind, &self.wanted.counter)
+    }
 }
 
 fn rows_of_folder(folder: &Path) -> Result<Vec<WorldRow>, LabError> {

@@ -104,8 +104,4 @@ impl OneWorld {
         });
         Ok(disagrees.then_some(rows))
     }
-
-    pub(super) fn is_wanted(&self, row: &WorldRow) -> bool {
-        (&row.kind, &row.counter) == (&self.wanted.kind, &self.wanted.counter)
-    }
 }
