@@ -5,7 +5,7 @@
 //! was used within any time is as much as in the program, and lies apart, as it does where a program looks things up.
 
 use crate::ranges::Range;
-use crate::rates::Shares;
+use crate::rates::{Class, Shares};
 
 const PAGE: u64 = 4096;
 /// Blocks of a mapping that are named at a look, about: of more pages, blocks are larger.
@@ -58,18 +58,18 @@ pub(crate) fn spread(
 }
 
 /// How often what begins here is used, if it is: each page is of a class as likely as of `all` pages are in it.
-fn drawn_uses(start: u64, all: u64, classes: &[(u64, u32)], look: u64) -> Option<u32> {
-    let (&(slow, uses), fast) = classes.split_last()?;
+fn drawn_uses(start: u64, all: u64, classes: &[Class], look: u64) -> Option<u32> {
     let mut place = below(drawn(start, 0), all);
     let mut left = all;
-    for (count, uses) in fast {
-        if place < *count {
-            return Some(*uses);
+    for class in classes.iter().filter(|class| class.is_same) {
+        if place < class.pages {
+            return Some(class.uses);
         }
-        place -= count;
-        left -= count;
+        place -= class.pages;
+        left -= class.pages;
     }
-    (below(drawn(start, look + 1), left) < slow).then_some(uses)
+    let slow: u64 = classes.iter().filter(|class| !class.is_same).map(|class| class.pages).sum();
+    (below(drawn(start, look + 1), left) < slow).then_some(1)
 }
 
 /// A number below `bound`, of one that was drawn.

@@ -9,7 +9,8 @@
 //! What is used more often than the shortest class says counts as used that often.
 
 /// How often a page of a class is used, in milliseconds.
-pub(crate) const EVERY_MS: [f64; 4] = [3.0, 12.0, 45.0, 160.0];
+pub(crate) const EVERY_MS: [f64; CLASSES] = [3.0, 12.0, 45.0, 160.0, 600.0, 2400.0];
+const CLASSES: usize = 6;
 /// Steps towards the nearest sizes.
 const STEPS: usize = 2000;
 
@@ -22,7 +23,7 @@ pub(crate) struct Point {
 
 /// Shares of the pages that were used within a look, by class: all together 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Shares([f64; 4]);
+pub(crate) struct Shares([f64; CLASSES]);
 
 /// Share of a class that is used within so many milliseconds.
 fn used_within(every_ms: f64, ms: f64) -> f64 {
@@ -33,17 +34,17 @@ impl Shares {
     /// Of a curve, whose last point is a look; nothing where it says nothing.
     pub(crate) fn of(curve: &[Point]) -> Option<Self> {
         let last = curve.last().filter(|last| last.pages >= 1.0 && last.after_ms > 0.0)?;
-        let within: Vec<[f64; EVERY_MS.len()]> =
+        let within: Vec<[f64; CLASSES]> =
             curve.iter().map(|point| EVERY_MS.map(|every| used_within(every, point.after_ms))).collect();
         // Multiplicative steps keep every size at 0 or above and never lead away from the curve.
-        let mut sizes = [last.pages; EVERY_MS.len()];
+        let mut sizes = [last.pages; CLASSES];
         // The pages of a point weigh as much as they are: of a small count a share is as wrong as of a large one.
         let weight = |point: &Point| 1.0 / point.pages.max(1.0);
         for _ in 0..STEPS {
-            let (mut wanted, mut had) = ([0.0; EVERY_MS.len()], [0.0; EVERY_MS.len()]);
+            let (mut wanted, mut had) = ([0.0; CLASSES], [0.0; CLASSES]);
             for (point, within) in curve.iter().zip(&within) {
                 let now: f64 = within.iter().zip(&sizes).map(|(part, size)| part * size).sum();
-                for class in 0..EVERY_MS.len() {
+                for class in 0..CLASSES {
                     let part = within[class] * weight(point);
                     wanted[class] += part * point.pages;
                     had[class] += part * now;
@@ -53,7 +54,7 @@ impl Shares {
                 *size *= if had[class] > 0.0 { wanted[class] / had[class] } else { 0.0 };
             }
         }
-        let mut shares = [0.0; EVERY_MS.len()];
+        let mut shares = [0.0; CLASSES];
         for (class, share) in shares.iter_mut().enumerate() {
             *share = sizes[class] * used_within(EVERY_MS[class], last.after_ms);
         }
@@ -62,19 +63,31 @@ impl Shares {
     }
 
     /// Of `pages` that were used within a look of this length: how many of each class, and how often each was used.
-    pub(crate) fn classes(&self, pages: u64, look_ms: f64) -> [(u64, u32); EVERY_MS.len()] {
+    pub(crate) fn classes(&self, pages: u64, look_ms: f64) -> [Class; CLASSES] {
         let mut left = pages;
-        let mut classes = [(0, 1); EVERY_MS.len()];
-        for (class, (count, uses)) in classes.iter_mut().enumerate() {
-            let is_last = class + 1 == EVERY_MS.len();
-            *count = if is_last { left } else { left.min((self.0[class] * pages as f64).round() as u64) };
-            left -= *count;
+        let mut classes = [Class::default(); CLASSES];
+        for (number, class) in classes.iter_mut().enumerate() {
+            let is_last = number + 1 == CLASSES;
+            let share = (self.0[number] * pages as f64).round() as u64;
+            class.pages = if is_last { left } else { left.min(share) };
+            left -= class.pages;
             // Of those that were used at all.
-            let often = look_ms / EVERY_MS[class] / used_within(EVERY_MS[class], look_ms);
-            *uses = (often.round() as u32).max(1);
+            let every = EVERY_MS[number];
+            class.uses = ((look_ms / every / used_within(every, look_ms)).round() as u32).max(1);
+            class.is_same = every <= look_ms;
         }
         classes
     }
+}
+
+/// Pages that are used about as often as each other, within a look.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Class {
+    pub(crate) pages: u64,
+    /// How often each of them was used.
+    pub(crate) uses: u32,
+    /// They are used at each look; otherwise some of them are, others at the next one.
+    pub(crate) is_same: bool,
 }
 
 #[cfg(test)]
@@ -87,8 +100,8 @@ mod tests {
         let curve = [10.0, 30.0, 100.0].map(|after_ms| Point { after_ms, pages: used(after_ms) });
         let last = curve[2].pages.round() as u64;
         let classes = Shares::of(&curve).unwrap().classes(last, 100.0);
-        assert_eq!(classes.iter().map(|(count, _)| count).sum::<u64>(), last);
-        let estimated: f64 = classes.iter().map(|(count, uses)| *count as f64 * f64::from(*uses)).sum();
+        assert_eq!(classes.iter().map(|class| class.pages).sum::<u64>(), last);
+        let estimated: f64 = classes.iter().map(|class| class.pages as f64 * f64::from(class.uses)).sum();
         estimated / pages.iter().map(|(count, every)| count * 100.0 / every).sum::<f64>()
     }
 
