@@ -26,7 +26,7 @@
 //! A task that wakes goes to its previous CPU if that is idle, else to the idle CPU with the lowest number,
 //! else behind the others on its previous CPU. A new task does the same, but goes to the shortest queue if
 //! no CPU is idle. A CPU that runs out of tasks takes the first one that may move from the longest queue
-//! (newidle balancing). Pinned tasks stay where they are.
+//! (newidle balancing). Pinned tasks stay where they are; one that gives way to them goes to an idle CPU.
 //!
 //! Left out: priorities, preemption of programs within a segment, periodic load balancing, caches and SMT.
 //!
@@ -197,9 +197,22 @@ impl State {
             self.enqueue(cpu_number, index);
             self.note_role(now, index);
             self.take_up_next(now, cpu_number);
+            self.go_elsewhere(now, index);
             return None;
         }
         self.go_on(now, cpu_number)
+    }
+
+    /// A task that gave way to one that is pinned goes on where nobody runs.
+    fn go_elsewhere(&mut self, now: u64, index: u32) {
+        let task = &self.tasks[index as usize];
+        let (place, pinned, from) = (task.place, task.pinned, usize::from(task.cpu));
+        let Some(idle) = self.idle.lowest().filter(|_| place == Place::Queued && !pinned) else { return };
+        self.cpus[from].queue.retain(|&queued| queued != index);
+        self.queued_movable -= 1;
+        self.move_to(index, idle);
+        self.idle.remove(idle);
+        self.switch_to(now, idle, index, self.wakeup_latency);
     }
 
     /// Whether the task on a CPU is to give way where its segment ended: at a tick, on its way to user mode

@@ -38,6 +38,24 @@ fn three_tasks_share_one_cpu_in_turns_of_a_slice() {
     assert_eq!(sim.statistics().context_switches, 9);
 }
 
+/// It waited behind the pinned one while the other CPU had nothing to do: found by a world of 33 MiB.
+#[test]
+fn a_task_that_gives_way_to_a_pinned_one_goes_on_where_nobody_runs() {
+    let (mut simulation, sim) = boot(hardware(2));
+    let log = Log::default();
+    start(&sim, &log, "free", None, 7_000);
+    start(&sim, &log, "pinned", Some(0), 7_000);
+    while simulation.one_event() {
+        sim.check();
+    }
+    insta::assert_snapshot!(log.text(), @r"
+        0 us cpu0 free begins
+     3000 us cpu0 pinned begins
+     7000 us cpu1 free ends
+    10000 us cpu0 pinned ends
+    ");
+}
+
 #[test]
 fn small_pieces_of_work_use_up_a_slice_as_one_large_piece_does() {
     let (mut simulation, sim) = boot(hardware(1));
