@@ -37,13 +37,13 @@ use crate::run::simulate::{panic_message, plan};
 /// Memory up to which some worlds are looked at closely.
 const SMALLEST: Bytes = Bytes(12 << 20);
 /// How closely these are.
-const CLOSELY: u64 = 10_000;
+const CLOSELY: u64 = 4_000;
 /// How closely the others are.
 const SPREAD: u64 = 64;
 /// Events that no small world takes.
 const EVENTS_MAX: u64 = 40_000_000;
 /// Time on a clock that none takes.
-const WALL_MAX: Duration = Duration::from_secs(60);
+const WALL_MAX: Duration = Duration::from_secs(180);
 /// How much longer somebody waits for a run that does not even look up.
 const GRACE: Duration = Duration::from_secs(30);
 /// How often somebody looks whether a run shall stop.

@@ -6,7 +6,7 @@
 //! Linux that has an end is over by then. Left out: those who go round and get pages for it; a run's limits of time and
 //! events end them.
 
-use kernel::{Kernel, Machine, WaitReason};
+use kernel::{Machine, WaitReason};
 use mm::base::layout::ZoneKind;
 use mm::base::vmstat::VmEvent;
 use units::{Nanos, NodeId, Order};
@@ -38,6 +38,9 @@ const MOVES: [VmEvent; 7] = [
     VmEvent::PgPgOut,
 ];
 
+/// The time and the events when nothing had happened.
+const NEVER: (Nanos, u64) = (Nanos::ZERO, 0);
+
 /// Looks at a run from time to time.
 pub(super) struct Patience {
     kernel: SimKernel,
@@ -48,13 +51,24 @@ pub(super) struct Patience {
     /// What had moved when it was seen to get somewhere, and when that was.
     moved: u64,
     since: (Nanos, u64),
+    /// The same of pages alone.
+    pages: u64,
+    pages_since: (Nanos, u64),
 }
 
 impl Patience {
     pub(super) fn with(kernel: SimKernel) -> Self {
         let frames = kernel.mem(|mem| mem.core.alloc.frames.len() as u64);
         let events_max = EVENTS.0 + (EVENTS.1 * frames);
-        Self { kernel, next_look: (Nanos::ZERO, 0), events_max, moved: 0, since: (Nanos::ZERO, 0) }
+        Self {
+            kernel,
+            next_look: (Nanos::ZERO, 0),
+            events_max,
+            moved: 0,
+            since: NEVER,
+            pages: 0,
+            pages_since: NEVER,
+        }
     }
 
     /// To be called every now and then.
@@ -69,17 +83,25 @@ impl Patience {
         }
         self.next_look = (now + LOOK_EVERY.0, events + LOOK_EVERY.1);
         let tasks = machine.unfinished();
-        let moved = moved(&self.kernel);
+        let pages = pages(&self.kernel);
+        let moved = pages + machine.returns();
         let by_choice = machine.works_until() > now || tasks.iter().any(sleeps);
         if moved != self.moved || by_choice {
             (self.moved, self.since) = (moved, (now, events));
         }
+        if pages != self.pages {
+            (self.pages, self.pages_since) = (pages, (now, events));
+        }
+        let is_over = |since: (Nanos, u64)| now - since.0 > PATIENCE || events - since.1 > self.events_max;
+        // Others may well sleep by choice until one comes that goes round in the kernel.
+        let stands_off = is_over(self.pages_since) && stands_off(&self.kernel, &tasks);
         let stuck =
             tasks.iter().find(|task| waits_since(task).is_some_and(|since| now - since > LONGEST_WAIT));
-        match stuck {
-            None if now - self.since.0 <= PATIENCE && events - self.since.1 <= self.events_max => Ok(()),
-            stuck => Err(no_progress(&self.kernel, self.since.0, stuck, &tasks)),
+        if stuck.is_none() && !is_over(self.since) && !stands_off {
+            return Ok(());
         }
+        let since = if stands_off { self.pages_since.0 } else { self.since.0 };
+        Err(no_progress(&self.kernel, since, stuck, &tasks))
     }
 }
 
@@ -95,9 +117,9 @@ fn stands_off(kernel: &SimKernel, tasks: &[Unfinished]) -> bool {
     tasks.iter().any(throttled) && kernel.mem(|mem| mem.nodes().any(|node| is_content(mem, node)))
 }
 
-fn moved(kernel: &SimKernel) -> u64 {
-    let pages: u64 = kernel.mem(|mem| MOVES.iter().map(|&event| mem.core.alloc.events.get(event)).sum());
-    pages + Kernel::machine(kernel).returns()
+/// How many pages have moved so far.
+fn pages(kernel: &SimKernel) -> u64 {
+    kernel.mem(|mem| MOVES.iter().map(|&event| mem.core.alloc.events.get(event)).sum())
 }
 
 fn sleeps(task: &Unfinished) -> bool {
