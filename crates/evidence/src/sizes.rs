@@ -1,7 +1,8 @@
-//! Sizes held to real programs: `cargo xtask sizes [PROGRAM...]`, an hour for all of them on a host with nothing else to do.
+//! Sizes held to real programs: `cargo xtask sizes [PROGRAM...]`, an hour for all of them on a host with nothing else
+//! to do.
 //!
-//! A program is a script of `data/sizes`, which makes its data (`prepare`) and runs (`run`). It is captured, sized by the
-//! model, and checked with itself: the least real limit that is at most 10 % slower. What was found is kept in
+//! A program is a script of `data/sizes`, which makes its data (`prepare`) and runs (`run`). It is captured, sized by
+//! the model, and checked with itself: the least real limit that is at most 10 % slower. What was found is kept in
 //! `data/sizes.toml`, of which `docs/size.md` shows the table. Packages that a script names are installed where root may;
 //! a program that cannot be had is skipped aloud.
 //!
