@@ -3,8 +3,8 @@
 //!
 //! A program is a script of `data/sizes`, which makes its data (`prepare`) and runs (`run`). It is captured, sized by
 //! the model, and checked with itself: the least real limit that is at most 10 % slower. What was found is kept in
-//! `data/sizes.toml`, of which `docs/size.md` shows the table. Packages that a script names are installed where root may;
-//! a program that cannot be had is skipped aloud.
+//! `data/sizes.toml`, of which `docs/size.md` shows the table. Packages that a script names are installed where root
+//! may; a program that cannot be had is skipped aloud.
 //!
 //! Left out: other targets, swap, and programs that need a network.
 
