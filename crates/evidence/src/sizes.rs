@@ -128,6 +128,7 @@ fn row(name: &str, script: &Path) -> Result<Row, Box<dyn Error>> {
     let request = lab::capture::Request {
         out: &trace,
         whom: lab::capture::Whom::Command(command.to_vec()),
+        length: None,
         sample: None,
         max_tasks: None,
     };
