@@ -164,7 +164,7 @@ fn a_size_reads_from_what_to_set_to_what_it_rests_on() {
       - A trace of requests holds no memory of the program itself: add what it has
         on its heap, its stacks and its code.
       - Not modelled: that writers of a group are held back by its own share of
-        dirty pages, and the pauses of a task that stays above `memory.high`.
+        dirty pages.
 
     made by
       pagetide size trace.csv --kernel linux-6.12 --limits 4M,12M,64M --seeds 2

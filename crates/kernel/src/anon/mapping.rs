@@ -167,7 +167,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 }
                 None => {
                     self.fault(process, mapping, page, write).await?;
-                    self.sleep_over_swap_high(process).await; // Each fault returns to user mode.
+                    self.handle_over_high(process).await; // Each fault returns to user mode.
                     page += 1;
                 }
             }

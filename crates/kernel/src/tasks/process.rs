@@ -127,10 +127,8 @@ pub(crate) struct ProcessState {
     pub(crate) in_file_fault: Cell<bool>,
     /// What of its mappings is locked by `mlock`.
     pub(crate) locked: RefCell<LockedRanges>,
-    /// Pages charged above some `memory.high` since the last return to user mode.
+    /// Pages charged above some `memory.high` or `memory.swap.high` since the last return to user mode.
     pub(crate) over_high_pages: Cell<u64>,
-    /// Pages charged above some `memory.swap.high` since then.
-    pub(crate) over_swap_high_pages: Cell<u64>,
     pub(crate) pace: Cell<WriterPace>,
 }
 

@@ -57,7 +57,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 in_file_fault: Cell::new(false),
                 locked: RefCell::default(),
                 over_high_pages: Cell::new(0),
-                over_swap_high_pages: Cell::new(0),
                 pace: Cell::default(),
             }));
             processes.list.push(process.clone());

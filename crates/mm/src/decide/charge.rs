@@ -6,7 +6,7 @@
 //!                       +--none--> drain stocks, retry while there was progress or retries are left
 //!                                  then the OOM killer, and from the beginning
 //! ```
-//! Left out: the penalty sleep of `memory.high`. Neighbours: [`crate::cgroup::charge`] for one try,
+//! Left out: what is paid above `memory.high` ([`super::over_high`]). Neighbours: [`crate::cgroup::charge`] for one try,
 //! [`super::priority`] for the reclaim.
 
 use units::CpuId;

@@ -97,6 +97,9 @@ impl Feature {
             | Self::MemoryReclaim
             | Self::MemoryReclaimSwappiness
             | Self::MemoryReclaimAnonOnly
+            | Self::HighPause
+            | Self::HighPauseRetries
+            | Self::HighOverchargeAtOnce
             | Self::MemorySwapHigh => CGROUPS,
             _ => &[],
         }

@@ -363,6 +363,18 @@ features! {
     MemorySwapHigh = "memory-swap-high",
         "the cgroup file memory.swap.high: tasks of a cgroup that uses more swap sleep, up to 2 s a fault",
         "5.8", SwapHigh: None => Sleep;
+    /// [`HighPause::Once`]
+    HighPause = "high-pause",
+        "tasks of a cgroup that stays above memory.high sleep on their way to user mode, up to 2 s a batch of charges",
+        "5.4", HighPause: None => Once;
+    /// [`HighPause::Insistent`]
+    HighPauseRetries = "high-pause-retries",
+        "above memory.high a task reclaims on while that frees anything, and sleeps after 16 failures",
+        "5.9", HighPause: Once => Insistent;
+    /// [`HighOvercharge::AtOnce`]
+    HighOverchargeAtOnce = "high-overcharge-at-once",
+        "a call that charges more than a batch above memory.high pays for it at once",
+        "5.18", HighOvercharge: AtReturn => AtOnce;
     /// [`LruKind::Generations`]
     LruGen = "lru-gen",
         "the multi-gen LRU: pages by generations and tiers instead of active and inactive lists",

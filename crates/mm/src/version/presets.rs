@@ -186,6 +186,8 @@ const RULES_2632: Rules = Rules {
     cold_advice: ColdAdvice::Unknown,
     zspage_chain: ZspageChain::UpToFour,
     swap_high: SwapHigh::None,
+    high_pause: HighPause::None,
+    high_overcharge: HighOvercharge::AtReturn,
     zswap: Zswap::Absent,
     ext4_folios: Ext4Folios::Single,
     readahead_order: ReadaheadOrder::OfMarker,
@@ -261,6 +263,7 @@ const RULES_53: Rules = RULES_419.edited(&[
 ]);
 
 const RULES_54: Rules = RULES_53.edited(&[
+    Rule::HighPause(HighPause::Once),
     Rule::BoostedSlab(BoostedSlab::Shrunk),
     Rule::ProtectedScan(ProtectedScan::Scaled),
     Rule::CompactRetry(CompactRetry::Harder),
@@ -289,10 +292,12 @@ const RULES_510: Rules = RULES_57.edited(&[
     Rule::LruCost(LruCost::Io),
     Rule::SwappinessRange(SwappinessRange::UpTo200),
     Rule::SwapHigh(SwapHigh::Sleep),
+    Rule::HighPause(HighPause::Insistent),
     Rule::ReclaimCounts(ReclaimCounts::Global),
 ]);
 
 const RULES_61: Rules = RULES_510.edited(&[
+    Rule::HighOvercharge(HighOvercharge::AtOnce),
     Rule::ProtectedScan(ProtectedScan::ScaledAndSkipped),
     Rule::DeferredSlab(DeferredSlab::ByPriority),
     Rule::SlabDebt(SlabDebt::PerCgroup),

@@ -169,6 +169,8 @@ rules! {
     cold_advice: ColdAdvice,
     zspage_chain: ZspageChain,
     swap_high: SwapHigh,
+    high_pause: HighPause,
+    high_overcharge: HighOvercharge,
     zswap: Zswap,
     ext4_folios: Ext4Folios,
     readahead_order: ReadaheadOrder,

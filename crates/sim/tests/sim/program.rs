@@ -55,11 +55,15 @@ impl Story {
     }
 
     fn told(&self, params: &[(&'static str, &'static str)]) -> SimResult {
+        self.told_by("linux-6.12", params)
+    }
+
+    fn told_by(&self, kernel: &str, params: &[(&'static str, &'static str)]) -> SimResult {
         self.0.check().expect("the story makes sense");
         let workload = Workload::new("program", params.iter().copied()).expect("its parameters");
         let workload = workload.with_trace(Arc::new(self.0.clone()));
         let hardware = Hardware::with_cpus(2).with_device(DeviceModel::NVME);
-        let kernel = mm::Version::parse("linux-6.12").expect("a preset");
+        let kernel = mm::Version::parse(kernel).expect("a preset");
         let spec = SimRun {
             time_limit: Nanos::from_secs(600),
             ..SimRun::new(
@@ -97,6 +101,32 @@ fn a_limit_decides_what_the_second_pass_finds() {
     assert!(limited.outcome.metrics["replay_seconds"] > free.outcome.metrics["replay_seconds"]);
     let protected = story.told(&[("high", "6M")]);
     assert!(metric(&protected, "pages_scanned") > 0);
+}
+
+/// 12 MiB of a heap, without swap, above a `memory.high` of 10 MiB: a brake that holds it for longer the farther it is
+/// above, and none before 5.4. File cache is reclaimed instead, and nobody waits.
+#[test]
+fn above_memory_high_a_heap_is_held_and_a_file_is_not() {
+    let mut heap = Story::of(&[(NONE, 0)]);
+    let memory = heap.anonymous(12 * MIB, false);
+    heap.then(0, OperationKind::Map, memory, 0, 0);
+    for step in 0..48 {
+        heap.then(0, OperationKind::Dirty, memory, step * 256 * 1024, 256 * 1024);
+    }
+    let seconds = |run: &SimResult| run.outcome.metrics["replay_seconds"];
+    let held = |kernel: &str, high| seconds(&heap.told_by(kernel, &[("high", high)]));
+    let (free, near, far) =
+        (held("linux-6.12", "none"), held("linux-6.12", "11M"), held("linux-6.12", "10M"));
+    assert!(near > 2.0 * free && far > 3.0 * near, "{free} {near} {far}");
+    assert!(far < 2.0 * 512.0 / 32.0, "2 s for a batch at most: {far}");
+    assert!(held("linux-5.3", "10M") < 1.5 * free, "no sleeps before 5.4");
+    let mut file = Story::of(&[(NONE, 0)]);
+    let read = file.file(16 * MIB);
+    for step in 0..64 {
+        file.then(0, OperationKind::Read, read, step * 256 * 1024, 256 * 1024);
+    }
+    let (free, limited) = (file.told(&[]), file.told(&[("high", "10M")]));
+    assert!(metric(&limited, "pages_scanned") > 0 && seconds(&limited) < 1.5 * seconds(&free));
 }
 
 #[test]

@@ -42,6 +42,14 @@ struct Ran {
     keeps: bool,
 }
 
+/// All runs of a check.
+struct All {
+    place: &'static str,
+    repeats: usize,
+    base: Vec<Limited>,
+    ran: Vec<Ran>,
+}
+
 /// What all runs share.
 struct Bench<'a> {
     room: Room,
@@ -49,6 +57,7 @@ struct Bench<'a> {
     cold: Vec<PathBuf>,
     target: Target,
     base: Vec<Limited>,
+    repeats: usize,
     search: &'a Search<'a>,
 }
 
@@ -68,7 +77,7 @@ impl Search<'_> {
             return Ok(());
         };
         let begun = Bench::begin(self, command);
-        let (place, base, mut ran) = match begun.and_then(|bench| bench.all(start)) {
+        let All { place, repeats, base, mut ran } = match begun.and_then(|bench| bench.all(start)) {
             Ok(found) => found,
             Err(LabError::Interrupted { .. }) => {
                 self.stopped = true;
@@ -91,6 +100,7 @@ impl Search<'_> {
             command: shown,
             place: place.to_owned(),
             base: point(None, &base, true),
+            repeats,
             points,
             model: model.map(|advice| advice.high),
         });
@@ -157,7 +167,7 @@ impl<'a> Bench<'a> {
         }
         let room = Room::make().map_err(refused)?;
         let cold = search.files();
-        let mut bench = Self { room, command, cold, target, base: Vec::new(), search };
+        let mut bench = Self { room, command, cold, target, base: Vec::new(), repeats: 1, search };
         let first = bench.once(None, LONGEST)?;
         if matches!(first.end, LimitedEnd::Exited(126 | 127)) {
             let message = format!("the command cannot be run here: {}", last_line(&first.output));
@@ -166,9 +176,9 @@ impl<'a> Bench<'a> {
                 "go where it was captured, or name the command after `--`",
             ));
         }
-        let more = repeats(first.wall) - 1;
+        bench.repeats = repeats(first.wall);
         bench.base.push(first);
-        for _ in 0..more {
+        while bench.base.len() < bench.repeats {
             let run = bench.once(None, LONGEST)?;
             bench.base.push(run);
         }
@@ -176,7 +186,7 @@ impl<'a> Bench<'a> {
     }
 
     /// All limits that tell something; those that had finished where it was stopped.
-    fn all(self, start: Bytes) -> Result<(&'static str, Vec<Limited>, Vec<Ran>), LabError> {
+    fn all(mut self, start: Bytes) -> Result<All, LabError> {
         let most = self.base.iter().map(|run| run.peak).max().unwrap_or_default();
         let most = rounded_up(most.get() as f64 * 1.02);
         let mut ran: Vec<Ran> = Vec::new();
@@ -187,21 +197,32 @@ impl<'a> Bench<'a> {
                 Err(error) => return Err(error),
             }
         }
-        Ok((self.room.told(), self.base, ran))
+        Ok(All { place: self.room.told(), repeats: self.repeats, base: self.base, ran })
     }
 
-    /// Runs one limit until it is clear: at once where it is killed, else as often as without a limit.
-    fn at(&self, limit: Bytes) -> Result<Ran, LabError> {
+    /// Runs one limit until it is clear: at once where it is killed, else as often as at first without a limit. Where it
+    /// is too slow, as often without a limit, too: other work on the host may be what slows it down.
+    fn at(&mut self, limit: Bytes) -> Result<Ran, LabError> {
         let longest = self.base.iter().map(|run| run.wall).max().unwrap_or_default();
         let mut runs = Vec::new();
-        let mut keeps = true;
-        while keeps && runs.len() < self.base.len() {
-            runs.push(self.once(Some(limit), longest * TIMES + MORE)?);
-            let lives = runs.iter().all(|run| run.oom_kills == 0 && run.end == self.base[0].end);
-            // One slow run may be chance; the median of all is not.
-            keeps = lives && (runs.len() < self.base.len() || self.is_kept(&runs)?);
+        let mut lives = true;
+        while lives && runs.len() < self.repeats {
+            let run = self.once(Some(limit), longest * TIMES + MORE)?;
+            lives = run.oom_kills == 0 && run.end == self.base[0].end;
+            runs.push(run);
+        }
+        let mut keeps = lives && self.is_kept(&runs)?;
+        if lives && !keeps {
+            let now = self.without_limit()?;
+            keeps =
+                self.target.is_kept(&[as_recording("no limit", &now)], &[as_recording("limit", &runs)])?;
+            self.base.extend(now);
         }
         Ok(Ran { limit, runs, keeps })
+    }
+
+    fn without_limit(&self) -> Result<Vec<Limited>, LabError> {
+        (0..self.repeats).map(|_| self.once(None, LONGEST)).collect()
     }
 
     fn is_kept(&self, runs: &[Limited]) -> Result<bool, LabError> {

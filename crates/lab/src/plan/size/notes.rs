@@ -148,8 +148,8 @@ fn heap(trace: &Trace, advice: Option<&Advice>) -> Option<String> {
 }
 
 /// Whatever the trace is.
-const UNMODELLED: &str = "Not modelled: that writers of a group are held back by its own share of dirty pages, and the \
-                          pauses of a task that stays above `memory.high`.";
+const UNMODELLED: &str =
+    "Not modelled: that writers of a group are held back by its own share of dirty pages.";
 
 /// What a trace of requests does not tell.
 fn of_requests(field: &Field<'_>) -> Vec<String> {

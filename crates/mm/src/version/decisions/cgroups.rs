@@ -54,6 +54,24 @@ decisions! {
         Periodic,
     }
 
+    /// What becomes of tasks whose cgroup stays above `memory.high` though they reclaimed.
+    HighPause = "pauses above memory.high" {
+        /// Nothing (up to 5.3).
+        None,
+        /// They sleep, the longer the more it is above, up to 2 s (5.4).
+        Once,
+        /// They reclaim on while that frees anything, and have failed 16 times before they sleep (5.9).
+        Insistent,
+    }
+
+    /// When a task pays that has charged more than a batch above `memory.high` in one call.
+    HighOvercharge = "large charges above memory.high" {
+        /// On its way to user mode (up to 5.17).
+        AtReturn,
+        /// With the charge (5.18).
+        AtOnce,
+    }
+
     /// How a parent's effective protection is shared out among its children, each of which claims what
     /// it uses of its own setting (MECHANISMS 8.3).
     SiblingShares = "how siblings share memory.low" {

@@ -49,6 +49,11 @@ fn corrected(check: &ProgramCheck, advice: &Advice) -> Option<String> {
 /// That nothing was recommended, and why.
 pub(super) fn nothing(check: &ProgramCheck) -> String {
     let last = check.points.last();
+    if last.is_some_and(|point| point.killed == 0 && point.refaults == 0.0) {
+        return "checked: the program itself is slower where nothing is taken from it, too: other work on this host hides \
+                what a limit costs; try again when it is idle"
+            .to_owned();
+    }
     let killed = if last.is_some_and(|point| point.killed > 0) { ", and it was killed" } else { "" };
     let largest = last.and_then(|point| point.limit).map_or_else(|| "any limit".to_owned(), mib);
     format!(
@@ -82,7 +87,7 @@ pub(super) fn table(check: &ProgramCheck, enough: Option<u64>) -> (String, Table
         "`{}`, run cold in {}, {} until one was killed",
         check.command,
         check.place,
-        match check.base.runs {
+        match check.repeats {
             1 => "once at each limit".to_owned(),
             runs => format!("{runs} times at each limit, or"),
         }

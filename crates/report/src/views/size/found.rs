@@ -141,6 +141,8 @@ pub struct ProgramCheck {
     pub command: String,
     /// Where: which cgroup of what.
     pub place: String,
+    /// How often each limit was run; without one it is again wherever a limit was too slow.
+    pub repeats: usize,
     /// Without a limit.
     pub base: CheckedPoint,
     /// At limits, smallest first.
