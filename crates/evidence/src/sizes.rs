@@ -131,6 +131,7 @@ fn row(name: &str, script: &Path) -> Result<Row, Box<dyn Error>> {
         length: None,
         sample: None,
         max_tasks: None,
+        length: None,
     };
     let captured = lab::capture::run(&request, &AtomicUsize::new(0))?;
     if captured.status != 0 {
@@ -256,9 +257,10 @@ pub(crate) fn table() -> Result<String, Box<dyn Error>> {
             row.points.len()
         )?;
     }
-    let hosts: std::collections::BTreeSet<&str> = program.iter().map(|row| row.host.as_str()).collect();
-    let hosts: Vec<&str> = hosts.into_iter().collect();
-    writeln!(text, "\nMeasured on {}.", hosts.join("; "))?;
+    let kernels: std::collections::BTreeSet<&str> =
+        program.iter().filter_map(|row| row.host.split(',').next()).collect();
+    let kernels: Vec<&str> = kernels.into_iter().collect();
+    writeln!(text, "\nMeasured on {}; `data/sizes.toml` has the disk of each.", kernels.join(", "))?;
     Ok(text)
 }
 
