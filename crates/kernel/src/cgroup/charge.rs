@@ -105,7 +105,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             match next {
                 Next::Reclaim(pages) => {
                     let freed = self.reclaim_over_high(memcg, pages).await;
-                    next = self.mem(|mem| paying.after(&mut mem.core.cgroups, memcg, freed));
+                    next = self.mem(|mem| paying.step(&mut mem.core.cgroups, memcg, freed));
                 }
                 Next::Sleep(_) if process.is_killed() => return,
                 Next::Sleep(length) => {

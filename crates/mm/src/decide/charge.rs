@@ -6,7 +6,8 @@
 //!                       +--none--> drain stocks, retry while there was progress or retries are left
 //!                                  then the OOM killer, and from the beginning
 //! ```
-//! Left out: what is paid above `memory.high` ([`super::over_high`]). Neighbours: [`crate::cgroup::charge`] for one try,
+//! Left out: what is paid above `memory.high` ([`super::over_high`]). Neighbours: [`crate::cgroup::charge`] for one
+//! try,
 //! [`super::priority`] for the reclaim.
 
 use units::CpuId;

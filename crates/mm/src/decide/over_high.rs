@@ -78,7 +78,7 @@ impl OverHigh {
 
     /// The step after reclaim that freed so many pages in all, for a task of `memcg`. Counts events of cgroups that are
     /// above their `memory.swap.high`.
-    pub fn after(&mut self, groups: &mut Memcgs, memcg: MemcgId, freed: u64) -> Next {
+    pub fn step(&mut self, groups: &mut Memcgs, memcg: MemcgId, freed: u64) -> Next {
         let swap = groups.swap_penalty(memcg, self.pages);
         let memory = match self.rule {
             HighPause::None => Nanos::ZERO,
@@ -196,7 +196,7 @@ mod tests {
             assert_eq!(task.first(), Next::Reclaim(64));
             let (mut runs, mut frees) = (1, frees.iter().copied());
             loop {
-                match task.after(&mut groups, parent, frees.next().unwrap_or(0)) {
+                match task.step(&mut groups, parent, frees.next().unwrap_or(0)) {
                     Next::Reclaim(32) => runs += 1,
                     next => return (runs, next),
                 }
@@ -219,7 +219,7 @@ mod tests {
         let parent = groups.create(MemcgId::ROOT, "P");
         groups.set_limit(parent, Limit::High, 1000);
         assert_eq!(groups.try_charge(units::CpuId(0), parent, 1010, 1010), Charge::Done);
-        let after = |groups: &mut Memcgs| OverHigh::new(HighPause::Once, 64).after(groups, parent, 0);
+        let after = |groups: &mut Memcgs| OverHigh::new(HighPause::Once, 64).step(groups, parent, 0);
         assert_eq!(after(&mut groups), Next::Done, "6.4 ms");
         assert_eq!(groups.try_charge(units::CpuId(0), parent, 900, 900), Charge::Done);
         assert_eq!(after(&mut groups), Next::Sleep(LONGEST));

@@ -84,25 +84,33 @@ impl Feature {
                 or_else: "it has the classic LRU (`lru-gen` is the other one)",
             }],
             Self::NodeReclaimFile | Self::ProactiveReclaimCounted => ASKED,
-            Self::SharedMemcgWalk
-            | Self::PartialMemcgWalk
-            | Self::SiblingProtection
-            | Self::ScaledProtection
-            | Self::ScaledProtectionSkips
-            | Self::MemcgStatThreshold
-            | Self::MemcgStatPeriodic
-            | Self::SlabCreditGlobalOnly
-            | Self::MemcgMultiStock
-            | Self::LimitReclaimInVmstat
-            | Self::MemoryReclaim
-            | Self::MemoryReclaimSwappiness
-            | Self::MemoryReclaimAnonOnly
-            | Self::HighPause
-            | Self::HighPauseRetries
-            | Self::HighOverchargeAtOnce
-            | Self::MemorySwapHigh => CGROUPS,
+            _ if self.is_of_groups() => CGROUPS,
             _ => &[],
         }
+    }
+
+    /// Whether it is about memory cgroups, so that it needs them.
+    fn is_of_groups(self) -> bool {
+        matches!(
+            self,
+            Self::SharedMemcgWalk
+                | Self::PartialMemcgWalk
+                | Self::SiblingProtection
+                | Self::ScaledProtection
+                | Self::ScaledProtectionSkips
+                | Self::MemcgStatThreshold
+                | Self::MemcgStatPeriodic
+                | Self::SlabCreditGlobalOnly
+                | Self::MemcgMultiStock
+                | Self::LimitReclaimInVmstat
+                | Self::MemoryReclaim
+                | Self::MemoryReclaimSwappiness
+                | Self::MemoryReclaimAnonOnly
+                | Self::HighPause
+                | Self::HighPauseRetries
+                | Self::HighOverchargeAtOnce
+                | Self::MemorySwapHigh
+        )
     }
 
     /// What of its needs is missing in a kernel of these rules, if anything is.

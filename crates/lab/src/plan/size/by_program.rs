@@ -200,8 +200,8 @@ impl<'a> Bench<'a> {
         Ok(All { place: self.room.told(), repeats: self.repeats, base: self.base, ran })
     }
 
-    /// Runs one limit until it is clear: at once where it is killed, else as often as at first without a limit. Where it
-    /// is too slow, as often without a limit, too: other work on the host may be what slows it down.
+    /// Runs one limit until it is clear: at once where it is killed, else as often as at first without a limit. Where
+    /// it is too slow, as often without a limit, too: other work on the host may be what slows it down.
     fn at(&mut self, limit: Bytes) -> Result<Ran, LabError> {
         let longest = self.base.iter().map(|run| run.wall).max().unwrap_or_default();
         let mut runs = Vec::new();
