@@ -131,7 +131,6 @@ fn row(name: &str, script: &Path) -> Result<Row, Box<dyn Error>> {
         length: None,
         sample: None,
         max_tasks: None,
-        length: None,
     };
     let captured = lab::capture::run(&request, &AtomicUsize::new(0))?;
     if captured.status != 0 {

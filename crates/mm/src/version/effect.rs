@@ -90,7 +90,7 @@ impl Feature {
     }
 
     /// Whether it is about memory cgroups, so that it needs them.
-    fn is_of_groups(self) -> bool {
+    const fn is_of_groups(self) -> bool {
         matches!(
             self,
             Self::SharedMemcgWalk

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use mm::base::layout::MemoryLayout;
+use mm::version::rules::{HighOvercharge, HighPause};
 use pagetide_sim::run::run;
 use pagetide_sim::{DeviceModel, Hardware, Program, SimResult, SimRun};
 use trace::{NONE, Operation, OperationKind, Trace, TraceFile, TraceMapping, TraceTask, advice, open};
@@ -127,6 +128,28 @@ fn above_memory_high_a_heap_is_held_and_a_file_is_not() {
     }
     let (free, limited) = (file.told(&[]), file.told(&[("high", "10M")]));
     assert!(metric(&limited, "pages_scanned") > 0 && seconds(&limited) < 1.5 * seconds(&free));
+}
+
+/// The features of 5.4, 5.9 and 5.18 are what decides, on a kernel that has the rest: without pauses a heap goes on,
+/// and a read of 8 MiB in one call pays for all of it at its end or for each batch.
+#[test]
+fn what_a_task_pays_above_memory_high_is_a_feature_of_its_kernel() {
+    let rules = |kernel: &str| {
+        let rules = mm::Version::parse(kernel).expect("a kernel").rules;
+        (rules.high_pause, rules.high_overcharge)
+    };
+    let at_return = "linux-6.12-high-overcharge-at-once";
+    assert_eq!(rules("linux-6.12"), (HighPause::Insistent, HighOvercharge::AtOnce));
+    assert_eq!(rules(at_return), (HighPause::Insistent, HighOvercharge::AtReturn));
+    assert_eq!(rules("linux-5.4"), (HighPause::Once, HighOvercharge::AtReturn));
+    assert_eq!(rules("linux-5.4+high-pause-retries").0, HighPause::Insistent);
+    assert_eq!(rules("linux-5.4-high-pause").0, HighPause::None);
+    let mut story = Story::of(&[(NONE, 0)]);
+    let file = story.file(8 * MIB);
+    story.then(0, OperationKind::Read, file, 0, 8 * MIB);
+    let scanned = |kernel: &str| metric(&story.told_by(kernel, &[("high", "4M")]), "pages_scanned");
+    let (at_once, at_return) = (scanned("linux-6.12"), scanned(at_return));
+    assert!(at_once > 0 && at_return > 0 && at_once != at_return, "{at_once} {at_return}");
 }
 
 #[test]

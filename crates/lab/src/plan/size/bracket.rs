@@ -35,7 +35,8 @@ impl Bracket {
     }
 }
 
-/// The limit to run next; none where enough is known. `most` is what the program holds where nothing limits it.
+/// The limit to run next; none where enough is known. None is larger than
+/// `most`.
 pub(super) fn next(start: Bytes, most: Bytes, ran: &[(Bytes, bool)]) -> Option<Bytes> {
     if ran.len() >= POINTS_MAX {
         return None;

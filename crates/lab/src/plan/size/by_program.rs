@@ -30,6 +30,8 @@ use crate::resolve::texts::shell_quoted;
 /// A run that takes so many times the time without a limit, and [`MORE`], is ended.
 const TIMES: u32 = 4;
 const MORE: Duration = Duration::from_secs(5);
+/// Limits go up to so many times what it holds without one: a heap may size itself by its limit.
+const BEYOND: f64 = 4.0;
 /// Without a limit it may take so long.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 /// What a target on the program itself can be about.
@@ -188,7 +190,7 @@ impl<'a> Bench<'a> {
     /// All limits that tell something; those that had finished where it was stopped.
     fn all(mut self, start: Bytes) -> Result<All, LabError> {
         let most = self.base.iter().map(|run| run.peak).max().unwrap_or_default();
-        let most = rounded_up(most.get() as f64 * 1.02);
+        let most = rounded_up(most.get() as f64 * BEYOND);
         let mut ran: Vec<Ran> = Vec::new();
         while let Some(limit) = next(start, most, &kept(&ran)) {
             match self.at(limit) {

@@ -50,8 +50,8 @@ fn corrected(check: &ProgramCheck, advice: &Advice) -> Option<String> {
 pub(super) fn nothing(check: &ProgramCheck) -> String {
     let last = check.points.last();
     if last.is_some_and(|point| point.killed == 0 && point.refaults == 0.0) {
-        return "checked: the program itself is slower where nothing is taken from it, too: other work on this host hides \
-                what a limit costs; try again when it is idle"
+        return "checked: the program itself misses the target where nothing is taken from it, too: either other work on \
+                this host slows it down, or it sizes its heap by its limit, which a flag of its runtime sets"
             .to_owned();
     }
     let killed = if last.is_some_and(|point| point.killed > 0) { ", and it was killed" } else { "" };
