@@ -144,6 +144,8 @@ fn what_a_task_pays_above_memory_high_is_a_feature_of_its_kernel() {
     assert_eq!(rules("linux-5.4"), (HighPause::Once, HighOvercharge::AtReturn));
     assert_eq!(rules("linux-5.4+high-pause-retries").0, HighPause::Insistent);
     assert_eq!(rules("linux-5.4-high-pause").0, HighPause::None);
+    assert_eq!(rules("linux-5.3+high-pause").0, HighPause::Once);
+    assert_eq!(rules("linux-5.10+high-overcharge-at-once").1, HighOvercharge::AtOnce);
     let mut story = Story::of(&[(NONE, 0)]);
     let file = story.file(8 * MIB);
     story.then(0, OperationKind::Read, file, 0, 8 * MIB);
