@@ -311,6 +311,13 @@ fn every_version_decides_as_its_sources_say() {
     memory.swap.high
       SwapHigh(None): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7
       SwapHigh(Sleep): 5.10 6.1 6.12 7.2 +memory-swap-high
+    pauses above memory.high
+      HighPause(None): 2.6.32 4.19 4.20-rc1 5.3
+      HighPause(Once): 5.4 5.5 5.7 +high-pause
+      HighPause(Insistent): 5.10 6.1 6.12 7.2 +high-pause-retries
+    large charges above memory.high
+      HighOvercharge(AtReturn): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
+      HighOvercharge(AtOnce): 6.1 6.12 7.2 +high-overcharge-at-once
     zswap
       Zswap(Absent): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
       Zswap(OneList): 6.1

@@ -186,7 +186,7 @@ fn pairs() -> Vec<(&'static str, Rule, Rule)> {
 }
 
 /// Pairs that no scene tells apart, by how their text begins, and who holds them instead.
-const UNSEEN: [(&str, &str); 18] = [
+const UNSEEN: [(&str, &str); 19] = [
     // MECHANISMS 8.3 counts at most a group's usage as claimed, in both. So siblings never claim more
     // than their parent has, unless they grow between two steps of one walk.
     ("SiblingShares(", "mm::cgroup::protection"),
@@ -221,6 +221,7 @@ const UNSEEN: [(&str, &str); 18] = [
     ("HugeSwap(", "mm::swap_scenes"),
     // No scene swaps to zram pages that compress so that the longer chains waste less.
     ("ZspageChain(", "mm::swap::zram"),
+    ("HighPause(", "mm::decide::over_high"),
     // No scene switches it on.
     ("Zswap(", "mm::zswap"),
     // A scene has one area.
