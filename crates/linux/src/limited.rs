@@ -15,7 +15,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::fs::Advice;
@@ -35,8 +35,8 @@ use crate::spec::{CgroupVersion, RootPaths};
 const LOOK: Duration = Duration::from_millis(20);
 /// The group of a run, below the room's own.
 const GROUP: &str = "run";
-/// Groups of this process at most.
-const ROOMS_MAX: u32 = 1000;
+/// The number of this process's next room; below are those of its runs' folders, whose groups have the same names.
+static ROOMS: AtomicU32 = AtomicU32::new(1000);
 /// What the shell that enters the group ends with if it cannot.
 const NOT_ENTERED: i32 = 125;
 /// What is kept of a command's output, from its end.
@@ -101,15 +101,8 @@ impl Room {
         let processes = Processes::of_machine();
         remove_dead(&processes)?;
         let owner = processes.current().map_err(|error| LinuxError::io("look up", "/proc/self", error))?;
-        let mut made = discover::create_cgroup(&owner.name(0));
-        for number in 1..ROOMS_MAX {
-            match &made {
-                Err(LinuxError::NoMemoryController { reason }) if reason.contains("exists") => {}
-                _ => break,
-            }
-            made = discover::create_cgroup(&owner.name(number));
-        }
-        let (path, version) = made?;
+        let number = ROOMS.fetch_add(1, Ordering::Relaxed);
+        let (path, version) = discover::create_cgroup(&owner.name(number))?;
         let cgroup = OwnCgroup { path: path.clone(), version };
         let paths = RootPaths { files: PathBuf::new(), more_disks: Vec::new(), cgroup: path, version };
         Ok(Self { cgroup, tree: Tree::open(&paths)? })
