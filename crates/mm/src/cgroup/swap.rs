@@ -5,7 +5,7 @@
 //! than its `memory.swap.high`.
 
 use crate::base::ids::MemcgId;
-use crate::cgroup::tree::{Memcgs, SwapEvents};
+use crate::cgroup::tree::{Memcgs, SwapEvents, UNLIMITED};
 
 impl Memcgs {
     /// Sets `memory.swap.max` in pages.
@@ -16,12 +16,18 @@ impl Memcgs {
     /// Sets `memory.swap.high` in pages.
     pub fn set_swap_high(&mut self, memcg: MemcgId, pages: u64) {
         self.list[memcg.index()].swap.high = pages;
-        self.swap_high_set = true;
+        self.high_set = true;
+    }
+
+    /// Whether a cgroup that `memcg` is in has a `memory.high` or a `memory.swap.high`.
+    pub fn has_high(&self, memcg: MemcgId) -> bool {
+        let has = |id: MemcgId| self[id].memory.high != UNLIMITED || self[id].swap.high != UNLIMITED;
+        self.high_set && self.ancestors(memcg).any(has)
     }
 
     /// Whether a cgroup that `memcg` is in uses more swap than its `memory.swap.high`.
     pub fn is_over_swap_high(&self, memcg: MemcgId) -> bool {
-        self.swap_high_set && self.ancestors(memcg).any(|id| self[id].swap.usage > self[id].swap.high)
+        self.high_set && self.ancestors(memcg).any(|id| self[id].swap.usage > self[id].swap.high)
     }
 
     /// `mem_cgroup_try_charge_swap`: charges slots, or names the cgroup whose limit forbids it; then

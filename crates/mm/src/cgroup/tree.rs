@@ -193,8 +193,8 @@ pub struct Memcgs {
     pub(super) sibling_shares: SiblingShares,
     /// Nobody flushed the whole tree since boot.
     pub(super) just_booted: bool,
-    /// Somebody set a `memory.swap.high`: charges look for it.
-    pub(super) swap_high_set: bool,
+    /// Somebody set a `memory.high` or a `memory.swap.high`: charges look for it.
+    pub(super) high_set: bool,
 }
 
 impl Memcgs {
@@ -217,7 +217,7 @@ impl Memcgs {
             pending: 0,
             sibling_shares: version.rules.sibling_shares,
             just_booted: false,
-            swap_high_set: false,
+            high_set: false,
         };
         tree.push(String::new(), None);
         tree
@@ -263,6 +263,7 @@ impl Memcgs {
 
     /// Sets a limit or protection of a cgroup, in pages. What is above a limit stays charged.
     pub fn set_limit(&mut self, memcg: MemcgId, limit: Limit, pages: u64) {
+        self.high_set |= limit == Limit::High;
         self.change(memcg, |counter| {
             *match limit {
                 Limit::Max => &mut counter.max,

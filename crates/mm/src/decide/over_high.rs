@@ -108,11 +108,6 @@ impl Memcgs {
         self.ancestors(memcg).any(|id| self[id].memory.usage > self[id].memory.high)
     }
 
-    /// Whether a cgroup that `memcg` is in has a `memory.high` or a `memory.swap.high`.
-    pub fn has_high(&self, memcg: MemcgId) -> bool {
-        self.ancestors(memcg).any(|id| self[id].memory.high != UNLIMITED || self[id].swap.high != UNLIMITED)
-    }
-
     /// What the worst of the cgroups above a task of `memcg` asks for `pages` that it charged; the least is nothing.
     fn high_penalty(&self, memcg: MemcgId, pages: u64) -> Nanos {
         let batch = u64::from(self.charge_batch());
