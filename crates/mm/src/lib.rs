@@ -81,6 +81,7 @@ pub mod alloc {
     pub mod pcp;
     #[cfg(test)]
     mod pcp_scenes;
+    pub mod run;
     pub mod suitable;
     pub mod watermark;
     #[cfg(test)]
@@ -154,6 +155,7 @@ pub mod pages {
     pub mod swap_cache;
     mod swap_spaces;
     pub mod tree;
+    pub mod window;
     pub mod zswap;
     pub mod zswap_back;
 }
@@ -193,6 +195,7 @@ pub mod reclaim {
         pub mod ttl;
         pub mod visit;
     }
+    mod evict;
     pub mod page;
     pub mod pass;
     pub mod plan;

@@ -8,6 +8,7 @@ use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
 use mm::pages::cache::Prepared;
 use mm::pages::tree::Slot;
+use mm::pages::window::Window;
 use mm::version::geometry::Cache;
 use units::{Order, Pfn};
 
@@ -72,6 +73,24 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             mem.lru_add(cpu, pfn);
         });
         Ok(true)
+    }
+
+    /// Adds single pages from the first of a window on, as [`Self::add_folio`] adds one after the other, as far as none
+    /// of them has to wait for anything. Returns the first place that is left.
+    pub(crate) fn add_window(&self, process: &Process, window: &Window) -> u32 {
+        if process.0.in_file_fault.get() {
+            return window.pages.start;
+        }
+        let (machine, mut used) = (self.machine(), self.shared.used_frames.borrow_mut());
+        let (cpu, mut fresh) = (machine.current_cpu(), 0);
+        let each = |pfn| fresh += used.use_block(pfn, Order(0));
+        let added = self.mem(|mem| mem.add_window(cpu, window, each));
+        let count = u64::from(added.past - window.pages.start);
+        machine.charge(CostOp::PcpAlloc, count);
+        machine.charge(CostOp::PageCacheAdd, count);
+        machine.charge(CostOp::PcpRefillPage, u64::from(added.refilled));
+        machine.charge(CostOp::FirstUse, fresh);
+        added.past
     }
 
     async fn charge_and_insert(

@@ -58,7 +58,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         let (first, past) = page_range(offset, end);
         let mut last_folio = self.continued_folio(file, first);
-        for index in first..past {
+        let mut index = first;
+        loop {
+            let (mapping, cpu) = (file.inode.mapping, self.machine().current_cpu());
+            let read = self.mem(|mem| mem.read_present(cpu, mapping, index..past, &mut last_folio));
+            self.machine().charge(CostOp::CopyPage, u64::from(read - index));
+            if read == past {
+                break;
+            }
+            index = read;
             let page = self.get_page(process, file, index, past - index).await?;
             // One access for each folio of the call, unless the last call ended in it.
             if let Some(pfn) = page.filter(|_| page != last_folio) {
@@ -67,6 +75,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 last_folio = page;
             }
             self.machine().charge(CostOp::CopyPage, 1);
+            index += 1;
         }
         let mut readahead = file.readahead.get();
         readahead.previous = Some(past - 1);

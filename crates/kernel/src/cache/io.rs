@@ -46,11 +46,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// the last frame of them. Frames that follow `last` itself go on with its run.
     pub(crate) fn segments(&self, range: PageRange, last: Option<Pfn>) -> (u32, Option<Pfn>) {
         self.mem(|mem| {
-            let frame = |index| match mem.cache.find(range.mapping, index) {
+            let pages = range.first..range.first + range.count;
+            let slots = pages.clone().zip(mem.cache.trees().slots(range.mapping, pages));
+            let frame = |(index, slot)| match slot {
                 Slot::Page(head) => Some(Pfn(head.0 + (index - mem.core.alloc.frames.index(head)))),
                 _ => None,
             };
-            count_runs((range.first..range.first + range.count).map(frame), last)
+            count_runs(slots.map(frame), last)
         })
     }
 
@@ -63,13 +65,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// Pages become valid and their waiters run.
     pub(crate) fn unlock_pages(&self, range: PageRange) {
-        self.mem(|mem| {
-            for index in range.first..range.first + range.count {
-                if let Slot::Page(pfn) = mem.cache.find(range.mapping, index) {
-                    mem.core.unlock_page(pfn);
-                }
-            }
-        });
+        self.mem(|mem| mem.unlock_pages(range.mapping, range.first..range.first + range.count));
         self.wake_readers(range);
         self.put_closed();
     }

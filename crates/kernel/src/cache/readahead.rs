@@ -7,6 +7,7 @@
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
 use mm::pages::tree::Slot;
+use mm::pages::window::Window;
 use mm::version::rules::{ReadaheadEffort, ReadaheadOrder, ReadaheadReclaim};
 use units::{Order, PAGE_SIZE};
 
@@ -103,7 +104,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     fn pages_before(&self, file: &OpenFile, index: u32, max: u32) -> History {
         self.mem(|mem| {
             let pages = (1..=max.min(index))
-                .take_while(|back| matches!(mem.cache.find(file.inode.mapping, index - back), Slot::Page(_)))
+                .take_while(|back| !mem.cache.find(file.inode.mapping, index - back).is_vacant())
                 .count() as u32;
             History { pages, rule: mem.core.rules().readahead_history }
         })
@@ -206,9 +207,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let end = first.saturating_add(count).min(last + 1);
         self.map_blocks(process, inode, first..end).await?;
         let gfp = self.readahead_gfp();
+        let (mapping, memcg) = (inode.mapping, process.memcg());
         let mut run_start = first;
         let mut index = first;
         while index < end {
+            let window = Window { mapping, pages: index..end, marker, memcg, gfp };
+            index = self.add_window(process, &window);
+            if index == end {
+                break;
+            }
             let present = self.mem(|mem| matches!(mem.cache.find(inode.mapping, index), Slot::Page(_)));
             let added = if present {
                 Ok(false)

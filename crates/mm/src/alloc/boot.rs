@@ -151,6 +151,7 @@ impl<T: Trace> PageAllocator<T> {
             zones,
             nodes,
             pcps: Vec::new(),
+            one_by_one: false,
             events: VmEvents::default(),
             trace,
             dirty_full_nodes: 0,

@@ -43,6 +43,8 @@ pub struct FreeArea {
     /// Whom the blocks of type [`MigrateType::HighAtomic`] are for.
     pub(super) reserve: HighatomicReserve,
     likely_merges: LikelyMerges,
+    /// See [`crate::alloc::page_alloc::PageAllocator::go_one_by_one`].
+    pub(super) one_by_one: bool,
 }
 
 /// The type that is recorded for a frame on a free or per-CPU list.
@@ -76,6 +78,7 @@ impl FreeArea {
             had_highatomic: false,
             reserve: rules.highatomic,
             likely_merges: rules.likely_merges,
+            one_by_one: false,
         }
     }
 
@@ -194,6 +197,37 @@ impl FreeArea {
         Some(pfn)
     }
 
+    /// Takes `count` single pages of `migrate_type`, which has as many, as [`Self::take_smallest`] takes one after the
+    /// other: where a block is split its pages follow in ascending order, and nothing smaller is free until it is
+    /// used up. What is left of the last one goes on the lists as its splits would put it there.
+    pub(super) fn take_singles(
+        &mut self,
+        frames: &mut Frames,
+        migrate_type: MigrateType,
+        count: u32,
+        mut each: impl FnMut(&mut Frames, Pfn),
+    ) {
+        let mut left = count;
+        while left > 0 {
+            let smallest = self.filled[migrate_type as usize].trailing_zeros();
+            let order = Order(u8::try_from(smallest).expect("at most 16"));
+            let Pfn(head) = self.list(migrate_type, order).first().expect("it has as many pages");
+            self.take(frames, Pfn(head));
+            let pages = left.min(order.pages());
+            let mut rest = pages;
+            while rest < order.pages() {
+                let part = Order(u8::try_from(rest.trailing_zeros()).expect("at most 32"));
+                self.push(frames, Pfn(head + rest), part, migrate_type, End::Head);
+                rest += part.pages();
+            }
+            for pfn in (head..head + pages).map(Pfn) {
+                frames.set_order(pfn, Order(0));
+                each(frames, pfn);
+            }
+            left -= pages;
+        }
+    }
+
     /// Takes the free block at `pfn`, hands out its lowest part of `order` as a block in use and
     /// puts the rest on the lists of `rest_kind`, largest half first.
     #[inline]
@@ -209,7 +243,8 @@ impl FreeArea {
     }
 
     /// Frees a block: merges it with its buddies as far as they are free and puts the result on
-    /// the list of `migrate_type`. With `retype`, a pageblock that is absorbed takes over `migrate_type` (6.12).
+    /// the list of `migrate_type`. With `retype`, a pageblock that is absorbed takes over `migrate_type` (6.12). It was
+    /// given back as so many `blocks`.
     pub(super) fn free_block(
         &mut self,
         frames: &mut Frames,
@@ -217,6 +252,7 @@ impl FreeArea {
         order: Order,
         migrate_type: MigrateType,
         retype: bool,
+        blocks: u32,
     ) {
         let (mut pfn, mut order) = (pfn, order);
         while order < LARGEST_ORDER {
@@ -235,7 +271,7 @@ impl FreeArea {
         let waits = self.likely_merges == LikelyMerges::Tail && merge_is_likely(frames, pfn, order);
         let end = if waits { End::Tail } else { End::Head };
         self.push(frames, pfn, order, migrate_type, end);
-        self.given_back += 1;
+        self.given_back += u64::from(blocks);
     }
 
     /// Whether two free buddies may merge: below a pageblock always, above unless exactly one of

@@ -101,7 +101,7 @@ fn build(zone: &mut Zone, frames: &mut Frames, rules: &Rules, drawing: [&str; 4]
 
 fn build_cell(area: &mut FreeArea, frames: &mut Frames, at: Pfn, cell: char) {
     match cell {
-        'u' | 'm' | 'r' | 'h' => area.free_block(frames, at, CELL_ORDER, type_of(cell), false),
+        'u' | 'm' | 'r' | 'h' => area.free_block(frames, at, CELL_ORDER, type_of(cell), false, 1),
         '1' | '2' | '3' => {
             let migrate_type = MigrateType::from_index(cell as usize - '1' as usize);
             area.push(frames, at, Order(0), migrate_type, End::Tail);

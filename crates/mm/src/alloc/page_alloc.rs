@@ -89,6 +89,8 @@ pub struct PageAllocator<T> {
     /// Bit n: kswapd of node n is at work, where that matters ([`NodeChoice`]).
     pub(super) busy_kswapds: u32,
     pub(super) pcps: Vec<Pcp>,
+    /// Tests compare runs with and without: nothing is done for several pages at once.
+    pub(super) one_by_one: bool,
     pub(super) boot_min_free_kbytes: u64,
     pub(super) cpu_node: Vec<NodeId>,
     pub(super) chunks: Vec<Chunk>,
@@ -97,14 +99,14 @@ pub struct PageAllocator<T> {
 }
 
 /// A request on its way along the zonelist.
-#[derive(Clone, Copy)]
-struct Request {
-    cpu: CpuId,
-    gfp: Gfp,
-    order: Order,
-    want: MigrateType,
-    highest_zoneidx: ZoneKind,
-    flags: AllocFlags,
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Request {
+    pub(super) cpu: CpuId,
+    pub(super) gfp: Gfp,
+    pub(super) order: Order,
+    pub(super) want: MigrateType,
+    pub(super) highest_zoneidx: ZoneKind,
+    pub(super) flags: AllocFlags,
 }
 
 impl<T: Trace> PageAllocator<T> {
@@ -333,6 +335,30 @@ impl<T: Trace> PageAllocator<T> {
         (index, tried)
     }
 
+    /// The zone that the first walk for a request takes from, as long as it has a block.
+    pub(super) fn first_zone(&mut self, request: &Request) -> Option<ZoneId> {
+        let node = self.node_of(request.cpu);
+        let list = request.highest_zoneidx as usize;
+        let spreads = request.flags.has_any(AllocFlags::SPREAD_DIRTY);
+        let passed_by = self.busy_kswapds | if spreads { self.dirty_full_nodes } else { 0 };
+        let mut local = None;
+        for index in 0..self.nodes[node.index()].zonelists[list].len() {
+            let id = self.nodes[node.index()].zonelists[list][index];
+            let zone_node = self.zones[id.index()].node;
+            let local = *local.get_or_insert(zone_node);
+            if (passed_by & (1 << zone_node.0)) != 0 {
+                continue;
+            }
+            if request.flags.has_any(AllocFlags::KEEP_APART) && zone_node != local && !self.keeps_whole {
+                return None;
+            }
+            if self.passes_watermark(id, request) {
+                return Some(id);
+            }
+        }
+        None
+    }
+
     /// kswapd of a node begins to work, or goes to sleep: where there are others, requests pass the node by at first.
     pub(crate) fn set_kswapd_busy(&mut self, node: NodeId, busy: bool) {
         if self.nodes.len() > 1 && self.version.rules.node_choice == NodeChoice::SparesKswapd {
@@ -404,7 +430,7 @@ impl<T: Trace> PageAllocator<T> {
     }
 
     #[inline]
-    fn pcp_index(&self, cpu: CpuId, zone: ZoneId) -> usize {
+    pub(super) fn pcp_index(&self, cpu: CpuId, zone: ZoneId) -> usize {
         (cpu.index() * self.zones.len()) + zone.index()
     }
 
@@ -415,7 +441,12 @@ impl<T: Trace> PageAllocator<T> {
         self.frames.set_state(pfn, FrameState::InUse);
         self.frames.put_flags(pfn, PageFlags::NONE);
         self.frames.set_memcg(pfn, 0);
-        self.events.add(pgalloc(self.zones[zone.index()].kind), u64::from(order.pages()));
+        self.count_alloc(zone, u64::from(order.pages()));
+    }
+
+    #[inline]
+    pub(super) fn count_alloc(&mut self, zone: ZoneId, pages: u64) {
+        self.events.add(pgalloc(self.zones[zone.index()].kind), pages);
     }
 
     /// The zone with what is needed under its lock.
@@ -434,7 +465,7 @@ impl<T: Trace> PageAllocator<T> {
 
     /// The end of a per-CPU list that a request takes from: the tail if it is cold (MECHANISMS 3.2).
     #[inline]
-    fn end_for(&self, gfp: Gfp) -> End {
+    pub(super) fn end_for(&self, gfp: Gfp) -> End {
         let is_cold = gfp.has(Gfp::COLD) && self.version.rules.cold_pages == ColdPages::Tail;
         if is_cold { End::Tail } else { End::Head }
     }
@@ -469,11 +500,16 @@ impl<T: Trace> PageAllocator<T> {
     fn refill(&mut self, id: ZoneId, pcp: usize, request: &Request, out: &mut AllocOutcome) {
         let Request { order, want, flags, .. } = *request;
         let below_high = self.zones[id.index()].watermarks.below_high;
+        let blocks = self.pcps[pcp].refill_plan(self.version.rules.pcp, order, below_high).blocks;
+        if order == Order(0)
+            && !self.one_by_one
+            && self.zones[id.index()].free_area.free_of(want) >= u64::from(blocks)
+        {
+            out.refilled += self.refill_own(id, pcp, request);
+            return;
+        }
         let blocks = self.pcps[pcp].refill_blocks(self.version.rules.pcp, order, below_high);
-        let end = match self.version.rules.cold_order {
-            ColdOrder::Falling => End::Head,
-            ColdOrder::Rising => self.end_for(request.gfp),
-        };
+        let end = self.refill_end(request.gfp);
         let mut mode = Mode::default();
         let mut previous = None;
         for _ in 0..blocks {
@@ -485,6 +521,30 @@ impl<T: Trace> PageAllocator<T> {
             self.pcps[pcp].refill_with(&mut self.frames, rules, pfn, (order, want), end, previous);
             previous = Some(pfn);
             out.refilled += order.pages();
+        }
+    }
+
+    /// [`Self::refill`] with single pages, all of them from blocks of the wanted type: of each block as many as are
+    /// wanted at once. Returns how many.
+    pub(super) fn refill_own(&mut self, id: ZoneId, pcp: usize, request: &Request) -> u32 {
+        let end = self.refill_end(request.gfp);
+        let zone = &mut self.zones[id.index()];
+        let (rules, want) = (&self.version.rules, request.want);
+        let pcp = &mut self.pcps[pcp];
+        let pages = pcp.refill_blocks(rules.pcp, Order(0), zone.watermarks.below_high);
+        let mut previous = None;
+        zone.free_area.take_singles(&mut self.frames, want, pages, |frames, pfn| {
+            pcp.refill_with(frames, rules, pfn, (Order(0), want), end, previous);
+            previous = Some(pfn);
+        });
+        pages
+    }
+
+    /// The end of a per-CPU list that a refill puts its first block at.
+    fn refill_end(&self, gfp: Gfp) -> End {
+        match self.version.rules.cold_order {
+            ColdOrder::Falling => End::Head,
+            ColdOrder::Rising => self.end_for(gfp),
         }
     }
 
@@ -526,17 +586,15 @@ impl<T: Trace> PageAllocator<T> {
 
     #[inline]
     fn free_at(&mut self, cpu: CpuId, pfn: Pfn, order: Order, end: End) {
-        let state = self.frames.state(pfn);
-        let in_use =
-            matches!(state, FrameState::InUse | FrameState::Isolated | FrameState::Batch | FrameState::Lru);
-        assert!(in_use && self.frames.order(pfn) == order, "{pfn:?} ({state:?}) freed with {order:?}");
+        let in_use = self.frames.is_block_in_use(pfn, order);
+        assert!(in_use, "{pfn:?} ({:?}) freed with {order:?}", self.frames.state(pfn));
         self.events.add(VmEvent::PgFree, u64::from(order.pages()));
         let id = self.zone_of(pfn);
         let zone = &mut self.zones[id.index()];
         let migrate_type = zone.free_area.blocks.migrate_type(pfn);
         if !self.version.rules.pcp.holds(order) {
             let retype = self.version.rules.fallback == FallbackPolicy::ClaimThenSteal;
-            zone.free_area.free_block(&mut self.frames, pfn, order, migrate_type, retype);
+            zone.free_area.free_block(&mut self.frames, pfn, order, migrate_type, retype, 1);
             return;
         }
         let index = (cpu.index() * self.zones.len()) + id.index();

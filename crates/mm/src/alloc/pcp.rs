@@ -20,7 +20,7 @@
 
 use units::{Order, Pfn};
 
-use crate::alloc::buddy::{End, FreeArea, record_type, recorded_type};
+use crate::alloc::buddy::{End, FreeArea, recorded_type};
 use crate::alloc::pageblock::HUGE_ORDER;
 use crate::alloc::watermark::{Mark, Watermarks};
 use crate::base::frame::{FrameList, FrameState, Frames};
@@ -34,6 +34,8 @@ const BATCH_SCALE_MAX: u8 = 5;
 /// A list for each type at each order up to [`COSTLY_ORDER`], then one for movable and one for
 /// other huge pages.
 const LISTS: usize = MigrateType::PCP_TYPES * (COSTLY_ORDER.0 as usize + 1) + 2;
+/// Single pages that are freed as one block are at most 2 to the power of this: less than a pageblock.
+const LARGEST_RUN: u32 = 5;
 const HUGE_MOVABLE: usize = LISTS - 2;
 const HUGE_OTHER: usize = LISTS - 1;
 /// The list that holds all pages where there is but one.
@@ -96,6 +98,14 @@ impl PcpSizes {
         };
         Self { batch, high_min, high_max }
     }
+}
+
+/// How many blocks a refill takes, and what the lists keep in mind of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RefillPlan {
+    pub(super) blocks: u32,
+    high: u32,
+    alloc_factor: u8,
 }
 
 /// One CPU's lists for one zone.
@@ -205,28 +215,56 @@ impl Pcp {
         self.free_count >>= 1;
     }
 
+    /// [`Self::note_alloc`] for each of some allocations.
+    #[inline]
+    pub(super) fn note_allocs(&mut self, count: u32) {
+        self.free_factor = self.free_factor.checked_shr(count).unwrap_or(0);
+        self.free_count = self.free_count.checked_shr(count).unwrap_or(0);
+    }
+
+    /// Whether there is a single page of a type.
+    #[inline]
+    pub(super) fn has_single(&self, frames: &Frames, rules: &Rules, migrate_type: MigrateType) -> bool {
+        if is_single(rules) {
+            return self.lists[SINGLE].iter(frames).any(|pfn| recorded_type(frames, pfn) == migrate_type);
+        }
+        !self.lists[list_index(Order(0), migrate_type)].is_empty()
+    }
+
     /// Blocks of `order` that a refill takes from the zone.
     pub(super) fn refill_blocks(&mut self, generation: PcpGeneration, order: Order, below_high: bool) -> u32 {
+        let RefillPlan { blocks, high, alloc_factor } = self.refill_plan(generation, order, below_high);
+        (self.high, self.alloc_factor) = (high, alloc_factor);
+        blocks
+    }
+
+    /// What a refill would come to.
+    pub(super) fn refill_plan(
+        &self,
+        generation: PcpGeneration,
+        order: Order,
+        below_high: bool,
+    ) -> RefillPlan {
         let PcpSizes { batch, high_min, high_max } = self.sizes;
+        let (mut high, mut alloc_factor) = (self.high, self.alloc_factor);
         let mut wanted = batch;
         if generation == PcpGeneration::AutoSize {
             if order == Order(0) {
-                wanted <<= self.alloc_factor;
+                wanted <<= alloc_factor;
             }
-            let mut high = self.high;
             if high_min != high_max && !below_high {
                 high = (high + wanted).min(high_max);
-                self.high = high;
             }
             if order == Order(0) {
                 let room = high.saturating_sub(self.count).saturating_sub(batch).max(batch);
-                if wanted <= room && self.alloc_factor < BATCH_SCALE_MAX {
-                    self.alloc_factor += 1;
+                if wanted <= room && alloc_factor < BATCH_SCALE_MAX {
+                    alloc_factor += 1;
                 }
                 wanted = wanted.min(room);
             }
         }
-        if order > Order(0) && wanted > 1 { (wanted >> order.0).max(2) } else { wanted }
+        let blocks = if order > Order(0) && wanted > 1 { (wanted >> order.0).max(2) } else { wanted };
+        RefillPlan { blocks, high, alloc_factor }
     }
 
     /// Puts a block of a refill beside `previous`, the one before it: so that the first of them is taken first
@@ -241,8 +279,7 @@ impl Pcp {
         end: End,
         previous: Option<Pfn>,
     ) {
-        frames.set_state(pfn, FrameState::Pcp);
-        record_type(frames, pfn, migrate_type);
+        frames.begin_pcp(pfn, migrate_type as u32);
         self.count += order.pages();
         if is_single(rules) {
             return self.refill_single(frames, pfn, end, previous);
@@ -281,8 +318,7 @@ impl Pcp {
         end: End,
         zone: &Watermarks,
     ) -> u32 {
-        frames.set_state(pfn, FrameState::Pcp);
-        record_type(frames, pfn, migrate_type);
+        frames.begin_pcp(pfn, migrate_type as u32);
         let index = if is_single(rules) { SINGLE } else { list_index(order, migrate_type) };
         match end {
             End::Head => self.lists[index].push_front(frames, pfn),
@@ -400,8 +436,9 @@ impl Pcp {
     /// Frees from the only list, whatever the type.
     #[cold]
     fn bulk_from_tail(&mut self, pages: u32, by: TypeOf, frames: &mut Frames, area: &mut FreeArea) {
-        for _ in 0..pages {
-            let _ = self.free_last(SINGLE, by, frames, area);
+        let mut left = pages;
+        while left > 0 {
+            left -= self.free_last(SINGLE, left, by, frames, area);
         }
     }
 
@@ -423,9 +460,10 @@ impl Pcp {
             if turn as usize == TYPES {
                 turn = left; // The only list with pages.
             }
-            while left > 0 && turn > 0 && self.free_last(migrate_type, by, frames, area) {
-                left -= 1;
-                turn -= 1;
+            while left > 0 && turn > 0 && !self.lists[migrate_type].is_empty() {
+                let freed = self.free_last(migrate_type, left.min(turn), by, frames, area);
+                left -= freed;
+                turn -= freed;
             }
         }
     }
@@ -441,25 +479,56 @@ impl Pcp {
     ) {
         let mut left = pages;
         for index in (first..LISTS).chain(0..first) {
-            while left > 0 && self.free_last(index, by, frames, area) {
-                left = left.saturating_sub(order_of(index).pages());
+            while left > 0 && !self.lists[index].is_empty() {
+                left = left.saturating_sub(self.free_last(index, left, by, frames, area));
             }
         }
     }
 
-    /// Frees the oldest block of a list into the zone; false when there is none.
+    /// Frees the oldest block of a list, which has one, into the zone. Single pages that follow it there and are a
+    /// whole block with it go as that block, up to `most` of them: on their way they would merge with each other
+    /// only. Returns how many pages were freed.
     #[inline]
-    fn free_last(&mut self, index: usize, by: TypeOf, frames: &mut Frames, area: &mut FreeArea) -> bool {
-        let Some(pfn) = self.lists[index].pop_back(frames) else { return false };
-        let order = order_of(index);
+    fn free_last(
+        &mut self,
+        index: usize,
+        most: u32,
+        by: TypeOf,
+        frames: &mut Frames,
+        area: &mut FreeArea,
+    ) -> u32 {
+        let head = self.lists[index].pop_back(frames).expect("the list has a block");
+        let (mut last, mut order) = (head, order_of(index));
+        if order == Order(0) && !area.one_by_one {
+            let whole = self.ascending_from(index, head, most, frames);
+            order = Order(u8::try_from(whole.ilog2()).expect("at most 31"));
+            for _ in 1..order.pages() {
+                last = self.lists[index].pop_back(frames).expect("it was counted");
+                frames.set_state(last, FrameState::Tail);
+            }
+        }
         self.count -= order.pages();
         let migrate_type = match by {
             TypeOf::List if index < MigrateType::PCP_TYPES => MigrateType::from_index(index),
-            TypeOf::Page | TypeOf::List => recorded_type(frames, pfn),
-            TypeOf::Pageblock => area.blocks.migrate_type(pfn),
+            TypeOf::Page | TypeOf::List => recorded_type(frames, last),
+            TypeOf::Pageblock => area.blocks.migrate_type(head),
         };
-        area.free_block(frames, pfn, order, migrate_type, by == TypeOf::Pageblock);
-        true
+        let blocks = if order_of(index) == Order(0) { order.pages() } else { 1 };
+        area.free_block(frames, head, order, migrate_type, by == TypeOf::Pageblock, blocks);
+        order.pages()
+    }
+
+    /// How many single pages, `head` among them, which was just taken from the tail, are the next ones there, follow
+    /// it in memory and are within one block of which it is the head; at most `most`.
+    #[inline]
+    fn ascending_from(&self, index: usize, head: Pfn, most: u32, frames: &Frames) -> u32 {
+        let most = most.min(1 << head.0.trailing_zeros().min(LARGEST_RUN));
+        let (mut count, mut next) = (1, self.lists[index].last());
+        while count < most && next == Some(Pfn(head.0 + count)) {
+            count += 1;
+            next = next.and_then(|pfn| FrameList::prev(frames, pfn));
+        }
+        count
     }
 
     /// Whether a page recorded as one of `migrate_type` may be on the list with this number.

@@ -317,6 +317,48 @@ impl Frames {
         self.private[pfn.index()] = value;
     }
 
+    /// Makes `pfn`, a single page that was just handed out, the page of a file at `index`, of the cgroup with the raw
+    /// index `memcg`, with these flags and no other.
+    #[inline]
+    pub(crate) fn begin_file_page(&mut self, pfn: Pfn, owner: u32, index: u32, memcg: u16, flags: PageFlags) {
+        let frame = &mut self.frames[pfn.index()];
+        (frame.owner, frame.index, frame.memcg, frame.flags) = (owner, index, memcg, flags);
+        frame.state = FrameState::InUse;
+    }
+
+    /// Puts `pfn` on a per-CPU list; `index` is what its list wants to know of it.
+    #[inline]
+    pub(crate) fn begin_pcp(&mut self, pfn: Pfn, index: u32) {
+        let frame = &mut self.frames[pfn.index()];
+        (frame.owner, frame.index, frame.state) = (NO_OWNER, index, FrameState::Pcp);
+    }
+
+    /// Whether `pfn` is the head of a block of `order` in use.
+    #[inline]
+    pub(crate) fn is_block_in_use(&self, pfn: Pfn, order: Order) -> bool {
+        let frame = &self.frames[pfn.index()];
+        let in_use = matches!(
+            frame.state,
+            FrameState::InUse | FrameState::Isolated | FrameState::Batch | FrameState::Lru
+        );
+        in_use && frame.order == order.0
+    }
+
+    /// Flags and cgroup of a single page in a batch; none of anything else.
+    #[inline]
+    pub(crate) fn single_in_batch(&self, pfn: Pfn) -> Option<(PageFlags, u16)> {
+        let frame = &self.frames[pfn.index()];
+        (frame.state == FrameState::Batch && frame.order == 0).then_some((frame.flags, frame.memcg))
+    }
+
+    /// A single page of a file: its flags, mapping, index and cgroup; none of anything else.
+    #[inline]
+    pub(crate) fn single_of_file(&self, pfn: Pfn) -> Option<(PageFlags, u32, u32, u16)> {
+        let frame = &self.frames[pfn.index()];
+        let is_one = frame.order == 0 && (frame.owner & ANON_OWNER) == 0;
+        is_one.then_some((frame.flags, frame.owner, frame.index, frame.memcg))
+    }
+
     /// Says which mapping holds `pfn`, and where.
     #[inline]
     pub fn set_owner(&mut self, pfn: Pfn, owner: u32, index: u32) {

@@ -186,7 +186,13 @@ impl<I: ListId> List<I> {
     #[inline]
     pub fn pop_front(&mut self, table: &mut (impl Links<I> + ?Sized)) -> Option<I> {
         let id = self.first()?;
-        self.remove(table, id);
+        self.head = table.link(id).next;
+        if self.head == I::NIL {
+            self.tail = I::NIL;
+        } else {
+            table.link_mut(self.head).prev = I::NIL;
+        }
+        self.len -= 1;
         Some(id)
     }
 
@@ -194,7 +200,13 @@ impl<I: ListId> List<I> {
     #[inline]
     pub fn pop_back(&mut self, table: &mut (impl Links<I> + ?Sized)) -> Option<I> {
         let id = self.last()?;
-        self.remove(table, id);
+        self.tail = table.link(id).prev;
+        if self.tail == I::NIL {
+            self.head = I::NIL;
+        } else {
+            table.link_mut(self.tail).next = I::NIL;
+        }
+        self.len -= 1;
         Some(id)
     }
 

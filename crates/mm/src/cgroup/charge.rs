@@ -52,6 +52,37 @@ impl Memcgs {
         }
     }
 
+    /// Takes up to `pages` single charges of `memcg` as [`Self::try_charge`] takes one after the other, as far as the
+    /// CPU holds them in advance; where it holds none a batch is charged for the first. Returns how many: none where a
+    /// limit stands in the way, or somebody wants to know of the batch. What is not used goes back by
+    /// [`Self::return_charges`], before anything else is charged on this CPU.
+    pub(crate) fn take_charges(&mut self, cpu: CpuId, memcg: MemcgId, pages: u32) -> u32 {
+        if memcg == MemcgId::ROOT {
+            return pages;
+        }
+        if let Some(held) = self.stocks[cpu.index()].pages.of(memcg)
+            && held.amount > 0
+        {
+            let taken = held.amount.min(pages);
+            held.amount -= taken;
+            return taken;
+        }
+        let batch = self.charge_batch;
+        let is_charged = !self.has_high(memcg) && self.try_charge(cpu, memcg, 1, batch) == Charge::Done;
+        u32::from(is_charged)
+    }
+
+    /// Gives back charges that were taken in vain.
+    pub(crate) fn return_charges(&mut self, cpu: CpuId, memcg: MemcgId, pages: u32) {
+        if pages == 0 || memcg == MemcgId::ROOT {
+            return;
+        }
+        match self.stocks[cpu.index()].pages.of(memcg) {
+            Some(held) => held.amount += pages,
+            None => self.uncharge(memcg, u64::from(pages)), // Too near to a limit for a batch.
+        }
+    }
+
     /// Whether a CPU holds `pages` for `memcg` in advance, so that no counter is looked at for them.
     pub fn has_in_stock(&self, cpu: CpuId, memcg: MemcgId, pages: u32) -> bool {
         let mut held = self.stocks[cpu.index()].pages.all();

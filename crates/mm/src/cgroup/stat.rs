@@ -38,9 +38,26 @@ impl Memcgs {
     pub fn add_stat(&mut self, memcg: MemcgId, node: NodeId, stat: MemcgStat, n: u64) {
         let slot = self.slot(memcg, node);
         self.stats[slot].local[stat as usize] += n;
-        if self.stats[slot].tells | self.counts_updates() {
+        if self.heeds(slot, stat) {
             self.note(memcg, node, stat, n);
         }
+    }
+
+    /// [`Self::add_stat`] of one page for each of some pages.
+    pub(crate) fn add_stat_by_ones(&mut self, memcg: MemcgId, node: NodeId, stat: MemcgStat, pages: u32) {
+        if self.counts_at_once() {
+            return self.add_stat(memcg, node, stat, u64::from(pages));
+        }
+        for _ in 0..pages {
+            self.add_stat(memcg, node, stat, 1);
+        }
+    }
+
+    /// Whether one large change comes to the same as many small ones: not where what is kept back, or how many
+    /// updates there were, is looked at after each.
+    #[inline]
+    pub(crate) const fn counts_at_once(&self) -> bool {
+        matches!(self.freshness, StatFreshness::Live | StatFreshness::Periodic)
     }
 
     /// Subtracts from a counter of `memcg`'s own pages on `node`.
@@ -48,9 +65,16 @@ impl Memcgs {
     pub fn sub_stat(&mut self, memcg: MemcgId, node: NodeId, stat: MemcgStat, n: u64) {
         let slot = self.slot(memcg, node);
         self.stats[slot].local[stat as usize] -= n;
-        if self.stats[slot].tells | self.counts_updates() {
+        if self.heeds(slot, stat) {
             self.note(memcg, node, stat, n.wrapping_neg());
         }
+    }
+
+    /// Whether anybody goes by a change of a counter.
+    #[inline]
+    fn heeds(&self, slot: usize, stat: MemcgStat) -> bool {
+        let tells = self.stats[slot].tells && (!self.keeps_live || is_kept_live(stat));
+        tells || self.counts_updates()
     }
 
     /// Whether anybody goes by how many updates there were.
@@ -91,6 +115,13 @@ impl Memcgs {
         if self.updates > UPDATE_BATCH {
             self.pending += self.updates / UPDATE_BATCH;
             self.updates = 0;
+        }
+    }
+
+    /// [`Self::note_update`] of one for each of some pages.
+    pub(crate) fn note_updates(&mut self, pages: u32) {
+        if self.counts_updates() {
+            (0..pages).for_each(|_| self.note_update(1));
         }
     }
 

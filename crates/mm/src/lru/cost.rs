@@ -140,6 +140,6 @@ impl Lru {
 
 /// Whether anybody will ever weigh the two kinds.
 #[inline]
-fn is_noted<T: Trace>(core: &Core<T>) -> bool {
+pub(super) fn is_noted<T: Trace>(core: &Core<T>) -> bool {
     core.swap.total_pages() > 0
 }

@@ -378,6 +378,37 @@ impl Lru {
         core.cgroups.add_stat(memcg, node, list.stat(), pages);
     }
 
+    /// Puts single pages of a batch at the heads of their lists, one after the other, as far as they go to the same
+    /// one; none that is locked in memory or of a generation. Returns how many.
+    pub(super) fn insert_run<T: Trace>(&mut self, core: &mut Core<T>, pages: &[Pfn]) -> usize {
+        let Some((first, group)) = pages.first().and_then(|&pfn| core.alloc.frames.single_in_batch(pfn))
+        else {
+            return 0;
+        };
+        let (list, memcg, (zone, node)) = (LruList::of(first), MemcgId(group), core.page_place(pages[0]));
+        let index = self.index(memcg, node);
+        if self.lruvecs[index].gens.is_some() {
+            return 0;
+        }
+        let mut count = 0;
+        for &pfn in pages {
+            let alike = core.alloc.frames.single_in_batch(pfn).is_some_and(|(flags, of)| {
+                of == group && LruList::of(flags) == list && !flags.has(PageFlags::MLOCKED)
+            });
+            if !alike || core.page_place(pfn) != (zone, node) {
+                break;
+            }
+            self.lruvecs[index].lists[list as usize].push_front(&mut core.alloc.frames, pfn);
+            core.alloc.frames.set_state(pfn, FrameState::Lru);
+            count += 1;
+        }
+        let pages = u64::from(count);
+        self.lruvecs[index].pages[list as usize][zone as usize] += pages;
+        self.nodes[node.index()][list as usize][zone as usize] += pages;
+        core.cgroups.add_stat_by_ones(memcg, node, list.stat(), count);
+        count as usize
+    }
+
     /// Takes a page off its list; its state becomes `Isolated`.
     #[inline]
     pub(crate) fn remove<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn) {

@@ -17,6 +17,7 @@ use crate::base::event::{Detail, Reason, Trace, TraceEvent};
 use crate::base::frame::{FrameState, PageFlags};
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
+use crate::lru::cost::is_noted;
 use crate::lru::lists::{Lru, LruList};
 use crate::lru::mglru::access;
 use crate::lru::queues;
@@ -48,7 +49,14 @@ impl Lru {
 
     fn flush_add_batch<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId) {
         let mut batch = core::mem::take(&mut self.cpus[cpu.index()].add);
-        for pfn in batch.drain(..) {
+        let wants_each = core.alloc.trace.listens(Detail::Page) || core.alloc.goes_one_by_one();
+        let by_runs = !wants_each && !is_noted(core);
+        let mut next = 0;
+        while next < batch.len() {
+            let run = if by_runs { self.insert_run(core, &batch[next..]) } else { 0 };
+            next += run;
+            let Some(&pfn) = batch.get(next).filter(|_| run == 0) else { continue };
+            next += 1;
             // A page that was removed while it waited here is marked by its state.
             if core.alloc.frames.state(pfn) == FrameState::Batch {
                 self.cull(core, pfn);
@@ -60,6 +68,7 @@ impl Lru {
                 }
             }
         }
+        batch.clear();
         self.cpus[cpu.index()].add = batch;
     }
 

@@ -68,6 +68,31 @@ impl Shadow {
     }
 }
 
+/// Evictions of single pages of one cgroup and node, one after the other.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct Evictions {
+    memcg: MemcgId,
+    node: NodeId,
+    aged: MemcgId,
+    /// Of the lruvec that shadows name, as of now.
+    age: u64,
+    /// What each eviction adds to it.
+    step: u64,
+    count: u64,
+}
+
+impl Evictions {
+    /// What the next page, with these flags, leaves in its slot.
+    #[inline]
+    pub(crate) fn next_shadow(&mut self, flags: PageFlags) -> Shadow {
+        let (memcg, node, age) = (self.memcg, self.node, self.age & AGE_MASK);
+        self.age += self.step;
+        self.count += 1;
+        Shadow { memcg, node, age, workingset: flags.has(PageFlags::WORKINGSET) }
+    }
+}
+
 impl Lru {
     fn add_age<T: Trace>(&mut self, core: &Core<T>, memcg: MemcgId, node: NodeId, pages: u64) {
         if core.rules().aging == Aging::PerCgroup {
@@ -108,6 +133,33 @@ impl Lru {
             self.add_age(core, aged, node, pages);
         }
         Shadow { memcg, node, age, workingset }
+    }
+
+    /// Begins evictions of single pages of `owner` on `node` by a run that started at `target`: each leaves the shadow
+    /// that [`Self::evict_shadow`] would make, and nobody looks at ages before they end.
+    pub(crate) fn begin_evictions<T: Trace>(
+        &self,
+        core: &Core<T>,
+        owner: MemcgId,
+        node: NodeId,
+        target: MemcgId,
+    ) -> Evictions {
+        let by_root = core.rules().aging == Aging::Root;
+        let memcg = if by_root { target } else { owner };
+        let aged = match core.rules().eviction_age {
+            EvictionAge::Owner => owner,
+            EvictionAge::Target => memcg,
+        };
+        let ages = if by_root { core.cgroups.is_descendant(aged, memcg) } else { aged == memcg };
+        let age = self.lruvecs[self.index(memcg, node)].age;
+        Evictions { memcg, node, aged, age, step: u64::from(ages), count: 0 }
+    }
+
+    /// Ages the lists by evictions that are over.
+    pub(crate) fn end_evictions<T: Trace>(&mut self, core: &Core<T>, evictions: &Evictions) {
+        if evictions.count > 0 {
+            self.add_age(core, evictions.aged, evictions.node, evictions.count);
+        }
     }
 
     /// `workingset_activation`: an activation makes room on the inactive list as an eviction does.

@@ -222,6 +222,19 @@ impl PageCache {
         core.cgroups.sub_stat(core.page_memcg(pfn), node, MemcgStat::File, u64::from(pages));
     }
 
+    /// A single page with nothing attached leaves its mapping, and `shadow` stays. Its frame and what is counted of
+    /// it are the caller's.
+    #[inline]
+    pub(crate) fn leave_shadow(&mut self, mapping: MappingId, index: u32, shadow: Shadow) {
+        let tree = &mut self.trees.list[mapping.0 as usize];
+        tree.pages -= 1;
+        if tree.pages == 0 {
+            self.emptied.push_back(mapping);
+        }
+        self.trees.total_pages -= 1;
+        self.trees.put_shadow(mapping, index, shadow);
+    }
+
     /// Takes a mapping that lost its last page and was not taken yet.
     pub(crate) fn take_emptied(&mut self) -> Option<MappingId> {
         self.emptied.pop_front()

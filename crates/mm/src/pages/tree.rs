@@ -9,6 +9,8 @@
 //! Growth and what counts as a node follow the kernel's xarray: a tree first grows at the root,
 //! then down to the leaf, and never shrinks in height until it is empty.
 
+use core::ops::Range;
+
 use std_alloc::boxed::Box;
 use std_alloc::vec::Vec;
 
@@ -28,6 +30,14 @@ pub enum Slot {
     Page(Pfn),
     /// A page was evicted from here.
     Shadow(Shadow),
+}
+
+impl Slot {
+    /// Whether it holds no page.
+    #[inline]
+    pub const fn is_vacant(self) -> bool {
+        !matches!(self, Self::Page(_))
+    }
 }
 
 pub(crate) const SLOTS: usize = 64;
@@ -166,7 +176,7 @@ impl Mapping {
 
     /// A leaf, by its place.
     #[inline]
-    fn leaf(&self, number: u32) -> Option<u32> {
+    pub(super) fn leaf(&self, number: u32) -> Option<u32> {
         let leaf = *self.nodes.as_ref()?.leaves.get(number as usize)?;
         (leaf != NO_NODE).then_some(leaf)
     }
@@ -213,6 +223,25 @@ impl Mappings {
             None if index == 0 => tree.head,
             None => EMPTY,
         }
+    }
+
+    /// What some page indices of a file hold, one after the other.
+    #[inline]
+    pub fn slots(&self, mapping: MappingId, pages: Range<u32>) -> impl Iterator<Item = Slot> + '_ {
+        let tree = &self.list[mapping.0 as usize];
+        let mut leaf = None;
+        let mut in_leaf = u32::MAX;
+        pages.map(move |index| {
+            if (index >> 6) != in_leaf {
+                in_leaf = index >> 6;
+                leaf = tree.leaf(in_leaf).map(|leaf| &self.leaves[leaf as usize].slots);
+            }
+            match leaf {
+                Some(slots) => decode(slots[(index & 63) as usize]),
+                None if index == 0 => decode(tree.head),
+                None => Slot::Empty,
+            }
+        })
     }
 
     /// Says whether leaves of shadows of a mapping are listed, so that they can be freed.
@@ -399,7 +428,7 @@ impl Mappings {
         self.shadow_lists[memcg].push_back(&mut self.leaves, id);
     }
 
-    fn unlist_leaf(&mut self, id: u32) {
+    pub(super) fn unlist_leaf(&mut self, id: u32) {
         let leaf = &mut self.leaves[id as usize];
         leaf.listed = false;
         let memcg = leaf.memcg().index();
@@ -435,6 +464,24 @@ impl Mappings {
             self.unlist_leaf(leaf_id);
         }
         (old, (used == 0).then_some(leaf_id))
+    }
+
+    /// Puts a shadow into a slot that holds a page.
+    #[inline]
+    pub(super) fn put_shadow(&mut self, mapping: MappingId, index: u32, shadow: Shadow) {
+        let tree = &mut self.list[mapping.0 as usize];
+        let entry = encode_shadow(shadow);
+        let Some(id) = tree.leaf(index >> 6) else {
+            assert!(index == 0, "a page without a leaf is page 0");
+            tree.head = entry;
+            return;
+        };
+        let leaf = &mut self.leaves[id as usize];
+        leaf.slots[(index & 63) as usize] = entry;
+        leaf.shadows += 1;
+        if leaf.shadows == leaf.used && leaf.object.is_some() && !tree.keeps_shadows {
+            self.list_leaf(id);
+        }
     }
 
     /// The first node that is missing for pages up to `last` at `index`: its level (0 = leaf) and

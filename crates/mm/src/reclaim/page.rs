@@ -27,7 +27,7 @@
 use units::{CpuId, NodeId, Pfn};
 
 use crate::base::event::{Reason, Trace, TraceEvent};
-use crate::base::frame::{FrameState, NO_OWNER, PageFlags};
+use crate::base::frame::PageFlags;
 use crate::base::ids::MemcgId;
 use crate::base::layout::ZoneKind;
 use crate::base::vmstat::{MemcgStat, VmEvent};
@@ -37,15 +37,27 @@ use crate::lru::lists::{Lru, LruList, MOST_ZONE_SKIPS};
 use crate::lru::mglru::access;
 use crate::lru::queues::{self, AtEnd};
 use crate::pages::anon::AnonMaps;
-use crate::pages::cache::{PageCache, release_reclaimed_page};
+use crate::pages::cache::PageCache;
 use crate::pages::tree::SLOTS;
+use crate::reclaim::evict::{evict, evict_row, frees_in_a_row};
 use crate::reclaim::pass::LruvecScan;
 use crate::reclaim::references::References;
 use crate::reclaim::run::{ChunkReport, Reclaimer, ScanControl, Taken};
 use crate::reclaim::state::Reclaim;
 use crate::reclaim::swap_out::{evict_anon, settle_active, tell_swapped_out};
 use crate::reclaim::verdict::Verdict;
-use crate::version::rules::{LruCost, LruKind, ProactiveCounts, ReclaimCounts, Refaults, Writepage};
+use crate::version::rules::{LruCost, LruKind, ProactiveCounts, ReclaimCounts, Writepage};
+
+/// What may keep a page. The common one is clean, unmapped, and nobody holds it.
+const SPECIAL: PageFlags = PageFlags::LOCKED
+    .set(PageFlags::ACTIVATING)
+    .set(PageFlags::DIRTY)
+    .set(PageFlags::WRITEBACK)
+    .set(PageFlags::MAPPED)
+    .set(PageFlags::SWAP_BACKED)
+    .set(PageFlags::JOURNAL)
+    .set(PageFlags::SWAP_CACHE)
+    .set(PageFlags::UNEVICTABLE);
 
 impl Reclaim {
     /// `isolate_lru_folios`: takes up to `chunk` pages off the tail into the scratch list, oldest
@@ -140,10 +152,20 @@ impl Reclaim {
         report: &mut ChunkReport,
     ) {
         let on_queues = queues::has_queues(core.rules().lru);
+        let in_rows = frees_in_a_row(core);
         let mut isolated = core::mem::take(&mut self.isolated);
         let mut uncharged = Uncharged::default();
         let mut next = 0;
         while let Some(&pfn) = isolated.get(next) {
+            if in_rows {
+                let row = &isolated[next..];
+                let freed = evict_row(core, lru, cache, cpu, row, SPECIAL, sc.target, &mut uncharged);
+                if freed > 0 {
+                    report.reclaimed += freed;
+                    next += freed as usize;
+                    continue;
+                }
+            }
             next += 1;
             let flags = core.alloc.frames.flags(pfn);
             let verdict = loop {
@@ -253,17 +275,7 @@ impl Reclaim {
         sc: &ScanControl,
         report: &mut ChunkReport,
     ) -> Verdict {
-        // The common page: clean, unmapped, nobody holds it.
-        let special = PageFlags::LOCKED
-            .set(PageFlags::ACTIVATING)
-            .set(PageFlags::DIRTY)
-            .set(PageFlags::WRITEBACK)
-            .set(PageFlags::MAPPED)
-            .set(PageFlags::SWAP_BACKED)
-            .set(PageFlags::JOURNAL)
-            .set(PageFlags::SWAP_CACHE)
-            .set(PageFlags::UNEVICTABLE);
-        if !core.alloc.frames.flags(pfn).has_any(special) {
+        if !core.alloc.frames.flags(pfn).has_any(SPECIAL) {
             // Referenced once through read(): no reason to keep a clean file page.
             return Verdict::Free;
         }
@@ -493,28 +505,6 @@ fn put_back<T: Trace>(core: &mut Core<T>, lru: &mut Lru, pfn: Pfn, active: bool)
         LruKind::S3Fifo | LruKind::Sieve => return lru.keep_in_place(core, pfn),
     }
     lru.insert(core, pfn);
-}
-
-/// Frees an isolated clean file page, leaving a shadow in its slot where the kernel remembers what it
-/// evicted.
-fn evict<T: Trace>(
-    core: &mut Core<T>,
-    lru: &mut Lru,
-    cache: &mut PageCache,
-    cpu: CpuId,
-    pfn: Pfn,
-    target: MemcgId,
-    uncharged: &mut Uncharged,
-) {
-    assert!(core.alloc.frames.owner(pfn) != NO_OWNER, "a file page on a list has a mapping");
-    core.tell_page(pfn, |page| TraceEvent::FilemapDelete { page, reason: Reason::Reclaimed });
-    let shadow = match core.rules().refaults {
-        Refaults::None => None,
-        Refaults::Shadows => Some(lru.evict_shadow(core, pfn, target)),
-    };
-    cache.remove_page(core, cpu, pfn, shadow);
-    core.alloc.frames.set_state(pfn, FrameState::InUse);
-    release_reclaimed_page(core, cpu, pfn, uncharged);
 }
 
 #[inline(always)]

@@ -129,7 +129,7 @@ fn since_2_6_35_a_block_that_is_likely_to_grow_is_taken_last() {
         let area = &mut memory.zones[0].free_area;
         // The next larger block beside cell 0 would be cells 2 and 3, and they are free.
         for (cell, order) in [(8, 5), (2, 6), (0, 5)] {
-            area.free_block(&mut memory.frames, Pfn(cell * CELL), Order(order), Movable, false);
+            area.free_block(&mut memory.frames, Pfn(cell * CELL), Order(order), Movable, false, 1);
         }
         assert_eq!(take(&mut memory, 5, Movable, QUIET), Some(Pfn(page)), "{merges:?}");
     }
@@ -143,7 +143,7 @@ fn blocks_set_aside_merge_with_their_neighbours() {
         let area = &mut memory.zones[0].free_area;
         for (block, kind) in [(0, MigrateType::HighAtomic), (1, Movable)] {
             (1..512).for_each(|page| memory.frames.set_state(Pfn((block * 512) + page), FrameState::Tail));
-            area.free_block(&mut memory.frames, Pfn(block * 512), Order(9), kind, false);
+            area.free_block(&mut memory.frames, Pfn(block * 512), Order(9), kind, false, 1);
         }
         assert_eq!([9, 10].map(|order| area.blocks_free(Order(order))), orders, "{kernel}");
     }

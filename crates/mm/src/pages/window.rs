@@ -1,0 +1,205 @@
+//! Neighbouring pages of a file at once: those of a readahead window that come in, of a read that are there, of a
+//! request that was completed.
+//!
+//! ```text
+//!   per page:   walk the zonelist, take a page, charge, look for the leaf, insert, count, queue for the LRU list
+//!   at once:    walk, charge, look for the leaf; for each page take, insert, queue; count
+//! ```
+//! Whatever is done once is the same for each page, as nothing else happens in between; the state is that of one page
+//! after the other. Where a page could need more (memory that is to be reclaimed, a limit, a slab for a node) it is
+//! left to the caller, who can wait. Left out: pages that bring folios. Next: [`super::cache`] for one page or folio.
+
+use core::ops::Range;
+
+use units::{CpuId, Pfn};
+
+use crate::alloc::run::Run;
+use crate::base::event::{Trace, TraceEvent};
+use crate::base::frame::PageFlags;
+use crate::base::gfp::Gfp;
+use crate::base::ids::{MappingId, MemcgId};
+use crate::base::vmstat::MemcgStat;
+use crate::core::Core;
+use crate::lru::lists::Lru;
+use crate::pages::cache::{PageCache, Prepared};
+use crate::pages::tree::{Mappings, Slot, decode, encode_page};
+
+/// Single pages that are to be added to a file.
+#[derive(Debug, Clone)]
+pub struct Window {
+    /// Of the file.
+    pub mapping: MappingId,
+    /// Their places.
+    pub pages: Range<u32>,
+    /// Reading the page here starts the next window.
+    pub marker: Option<u32>,
+    /// Who pays for them.
+    pub memcg: MemcgId,
+    /// How they are allocated.
+    pub gfp: Gfp,
+}
+
+/// What was added of a window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub struct Added {
+    /// The first place that has no page yet, or another one.
+    pub past: u32,
+    /// Pages that went from the buddy lists to a per-CPU list.
+    pub refilled: u32,
+}
+
+impl PageCache {
+    /// Allocates, charges and adds locked pages from the first of a window on, as far as nothing stands in the way;
+    /// `each` hears of every one.
+    pub(crate) fn add_window<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cpu: CpuId,
+        window: &Window,
+        mut each: impl FnMut(Pfn),
+    ) -> Added {
+        let flags = core.alloc.fast_flags(cpu, window.gfp);
+        let Range { start, end } = window.pages;
+        let mut added = Added { past: start, refilled: 0 };
+        while added.past < end && self.find(window.mapping, added.past).is_vacant() {
+            let Some(run) = core.alloc.open_run(cpu, window.gfp, flags) else { break };
+            let charged = core.cgroups.take_charges(cpu, window.memcg, end - added.past);
+            let places = added.past..added.past + charged;
+            let filled = self.fill(core, lru, cpu, window, places, run, &mut each);
+            core.cgroups.return_charges(cpu, window.memcg, charged - filled.past);
+            added.past += filled.past;
+            added.refilled += filled.refilled;
+            if filled.past == 0 {
+                break;
+            }
+        }
+        added
+    }
+
+    /// Adds pages of a run at `places`, as far as their first leaf goes. `past` is how many.
+    fn fill<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cpu: CpuId,
+        window: &Window,
+        places: Range<u32>,
+        mut run: Run,
+        each: &mut impl FnMut(Pfn),
+    ) -> Added {
+        let Window { mapping, memcg, .. } = *window;
+        let nothing = Added { past: 0, refilled: 0 };
+        if places.is_empty() {
+            return nothing;
+        }
+        let prepared = self.prepare_insert(core, cpu, mapping, places.start, 1, memcg);
+        let Some(leaf) = self.trees.leaf_of(mapping, places.start).filter(|_| prepared == Prepared::Ready)
+        else {
+            return nothing;
+        };
+        let in_leaf = places.end.min((places.start | 63).saturating_add(1));
+        let mut node = None;
+        let mut index = places.start;
+        while index < in_leaf {
+            if !self.trees.is_vacant_in(leaf, index) {
+                break;
+            }
+            let Some(pfn) = core.alloc.take_of_run(&mut run) else { break };
+            let before = self.trees.put_page(leaf, index, pfn);
+            core.alloc.frames.begin_file_page(pfn, mapping.0, index, memcg.0, PageFlags::LOCKED);
+            node.get_or_insert_with(|| core.page_place(pfn).1);
+            core.tell_page(pfn, |page| TraceEvent::FilemapAdd { page });
+            if let Slot::Shadow(shadow) = before {
+                lru.refault(core, pfn, shadow);
+            }
+            if window.marker == Some(index) {
+                core.mark_readahead(pfn);
+            }
+            lru.add(core, cpu, pfn);
+            each(pfn);
+            index += 1;
+        }
+        let refilled = core.alloc.close_run(run);
+        let count = index - places.start;
+        self.trees.count_pages(mapping, count);
+        if let Some(node) = node {
+            core.cgroups.add_stat_by_ones(memcg, node, MemcgStat::File, count);
+            core.cgroups.note_updates(count);
+        }
+        Added { past: count, refilled }
+    }
+
+    /// Reads pages of a file one after the other, as far as they are there, valid and without a marker; each folio is
+    /// accessed once, but for `last`, which is the last one that was. Returns the first place that was not read.
+    pub(crate) fn read_present<T: Trace>(
+        &self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cpu: CpuId,
+        mapping: MappingId,
+        pages: Range<u32>,
+        last: &mut Option<Pfn>,
+    ) -> u32 {
+        let mut past = pages.start;
+        if core.alloc.goes_one_by_one() {
+            return past;
+        }
+        for slot in self.trees.slots(mapping, pages) {
+            let Slot::Page(pfn) = slot else { break };
+            if core.alloc.frames.flags(pfn).has_any(PageFlags::LOCKED.set(PageFlags::READAHEAD)) {
+                break;
+            }
+            if *last != Some(pfn) {
+                lru.mark_accessed(core, cpu, pfn);
+                *last = Some(pfn);
+            }
+            past += 1;
+        }
+        past
+    }
+
+    /// Unlocks the pages of a file at these places.
+    pub(crate) fn unlock_pages<T: Trace>(&self, core: &mut Core<T>, mapping: MappingId, pages: Range<u32>) {
+        for slot in self.trees.slots(mapping, pages) {
+            if let Slot::Page(pfn) = slot {
+                core.unlock_page(pfn);
+            }
+        }
+    }
+}
+
+impl Mappings {
+    /// The leaf with the slot of a place, if it is there.
+    #[inline]
+    fn leaf_of(&self, mapping: MappingId, index: u32) -> Option<u32> {
+        self.list[mapping.0 as usize].leaf(index >> 6)
+    }
+
+    /// Whether a slot of a leaf holds no page.
+    #[inline]
+    fn is_vacant_in(&self, leaf: u32, index: u32) -> bool {
+        decode(self.leaves[leaf as usize].slots[(index & 63) as usize]).is_vacant()
+    }
+
+    /// Puts a page into a slot of a leaf, a node, which held none. Returns what it held.
+    #[inline]
+    fn put_page(&mut self, id: u32, index: u32, pfn: Pfn) -> Slot {
+        let leaf = &mut self.leaves[id as usize];
+        let slot = &mut leaf.slots[(index & 63) as usize];
+        let before = decode(core::mem::replace(slot, encode_page(pfn)));
+        leaf.used += u8::from(before == Slot::Empty);
+        leaf.shadows -= u8::from(before != Slot::Empty);
+        if leaf.listed {
+            self.unlist_leaf(id);
+        }
+        before
+    }
+
+    /// Counts pages that were put into leaves of a file.
+    fn count_pages(&mut self, mapping: MappingId, pages: u32) {
+        self.list[mapping.0 as usize].pages += pages;
+        self.total_pages += u64::from(pages);
+    }
+}

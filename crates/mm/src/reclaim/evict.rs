@@ -1,0 +1,86 @@
+//! Freeing clean file pages that reclaim took off their lists: one page or folio, or several single pages in a row.
+//!
+//! In a row, what is the same for all of them is done once: whose ages advance, and what is counted. Left out: pages
+//! with buffers, mapped ones, and all that may stay; [`super::page`] decides on those.
+
+use units::{CpuId, Order, Pfn};
+
+use crate::base::event::{Detail, Reason, Trace, TraceEvent};
+use crate::base::frame::{FrameState, NO_OWNER, PageFlags};
+use crate::base::ids::{MappingId, MemcgId};
+use crate::base::vmstat::MemcgStat;
+use crate::cgroup::charge::Uncharged;
+use crate::core::Core;
+use crate::lru::lists::Lru;
+use crate::pages::cache::{PageCache, release_reclaimed_page};
+use crate::version::rules::{LruKind, Refaults};
+
+/// Frees an isolated clean file page, leaving a shadow in its slot where the kernel remembers what it
+/// evicted.
+pub(super) fn evict<T: Trace>(
+    core: &mut Core<T>,
+    lru: &mut Lru,
+    cache: &mut PageCache,
+    cpu: CpuId,
+    pfn: Pfn,
+    target: MemcgId,
+    uncharged: &mut Uncharged,
+) {
+    assert!(core.alloc.frames.owner(pfn) != NO_OWNER, "a file page on a list has a mapping");
+    core.tell_page(pfn, |page| TraceEvent::FilemapDelete { page, reason: Reason::Reclaimed });
+    let shadow = match core.rules().refaults {
+        Refaults::None => None,
+        Refaults::Shadows => Some(lru.evict_shadow(core, pfn, target)),
+    };
+    cache.remove_page(core, cpu, pfn, shadow);
+    core.alloc.frames.set_state(pfn, FrameState::InUse);
+    release_reclaimed_page(core, cpu, pfn, uncharged);
+}
+
+/// Whether pages can be freed in a row: nobody wants to hear of each, and those without a flag that keeps them are
+/// freed in any case.
+pub(super) fn frees_in_a_row<T: Trace>(core: &Core<T>) -> bool {
+    let rules = core.rules();
+    let plain = rules.lru == LruKind::TwoLists && rules.refaults == Refaults::Shadows;
+    plain && !core.alloc.trace.listens(Detail::Page) && !core.alloc.goes_one_by_one()
+}
+
+/// [`evict`] of isolated pages from the first on, as far as they are single pages of files of one cgroup and node
+/// with none of `special` flags. Returns how many.
+pub(super) fn evict_row<T: Trace>(
+    core: &mut Core<T>,
+    lru: &mut Lru,
+    cache: &mut PageCache,
+    cpu: CpuId,
+    pages: &[Pfn],
+    special: PageFlags,
+    target: MemcgId,
+    uncharged: &mut Uncharged,
+) -> u32 {
+    let Some((.., group)) = pages.first().and_then(|&pfn| core.alloc.frames.single_of_file(pfn)) else {
+        return 0;
+    };
+    let (memcg, (_, node)) = (MemcgId(group), core.page_place(pages[0]));
+    let special = special.set(PageFlags::PRIVATE);
+    let at_once = core.cgroups.counts_at_once();
+    let mut ages = lru.begin_evictions(core, memcg, node, target);
+    let mut count = 0;
+    for &pfn in pages {
+        let Some((flags, owner, index, of)) = core.alloc.frames.single_of_file(pfn) else { break };
+        if of != group || flags.has_any(special) || core.page_place(pfn).1 != node {
+            break;
+        }
+        cache.leave_shadow(MappingId(owner), index, ages.next_shadow(flags));
+        if !at_once {
+            core.cgroups.sub_stat(memcg, node, MemcgStat::File, 1);
+        }
+        core.cgroups.gather_uncharge(uncharged, memcg, 1);
+        core.alloc.free_cold(cpu, pfn, Order(0));
+        count += 1;
+    }
+    lru.end_evictions(core, &ages);
+    if at_once {
+        core.cgroups.sub_stat(memcg, node, MemcgStat::File, u64::from(count));
+    }
+    count
+}
