@@ -12,6 +12,7 @@
 
 mod generations;
 mod mlocked;
+mod sample;
 mod swap;
 #[cfg(test)]
 mod xfs_scenes;

@@ -231,6 +231,7 @@ pub mod memory;
 mod readings;
 pub mod swapping;
 mod why;
+mod windows;
 
 /// Decisions of those who free memory, and of those who wait for it: small machines whose `step` says
 /// what to do next. Who does it, pays for it and waits is a driver of the kernel.

@@ -4,8 +4,6 @@
 //! that whoever drives the machine needs not know what stands on what. What a part has to say to one
 //! above it, it returns. Reads for reports are in `readings.rs`.
 
-use core::ops::Range;
-
 use std_alloc::format;
 use std_alloc::vec::Vec;
 
@@ -36,7 +34,6 @@ use crate::pages::anon::AnonMaps;
 use crate::pages::cache::{PageCache, Prepared};
 use crate::pages::dirty;
 use crate::pages::pace::{Balance, DirtyLimits};
-use crate::pages::window::{Added, Window};
 use crate::reclaim::mglru::tour::Tour;
 use crate::reclaim::mglru::ttl;
 use crate::reclaim::mglru::visit::Visit;
@@ -266,27 +263,6 @@ impl<T: Trace> Memory<T> {
         memcg: MemcgId,
     ) -> Prepared {
         self.cache.prepare_insert(&mut self.core, cpu, mapping, index, pages, memcg)
-    }
-
-    /// Adds pages of a window as far as nothing stands in the way: [`PageCache::add_window`].
-    pub fn add_window(&mut self, cpu: CpuId, window: &Window, each: impl FnMut(Pfn)) -> Added {
-        self.cache.add_window(&mut self.core, &mut self.lru, cpu, window, each)
-    }
-
-    /// Reads pages that are there: [`PageCache::read_present`].
-    pub fn read_present(
-        &mut self,
-        cpu: CpuId,
-        mapping: MappingId,
-        pages: Range<u32>,
-        last: &mut Option<Pfn>,
-    ) -> u32 {
-        self.cache.read_present(&mut self.core, &mut self.lru, cpu, mapping, pages, last)
-    }
-
-    /// Pages of a file are valid: [`PageCache::unlock_pages`].
-    pub fn unlock_pages(&mut self, mapping: MappingId, pages: Range<u32>) {
-        self.cache.unlock_pages(&mut self.core, mapping, pages);
     }
 
     /// Adds a page or folio to the page cache: [`PageCache::insert_page`].

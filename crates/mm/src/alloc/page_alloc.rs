@@ -335,30 +335,6 @@ impl<T: Trace> PageAllocator<T> {
         (index, tried)
     }
 
-    /// The zone that the first walk for a request takes from, as long as it has a block.
-    pub(super) fn first_zone(&mut self, request: &Request) -> Option<ZoneId> {
-        let node = self.node_of(request.cpu);
-        let list = request.highest_zoneidx as usize;
-        let spreads = request.flags.has_any(AllocFlags::SPREAD_DIRTY);
-        let passed_by = self.busy_kswapds | if spreads { self.dirty_full_nodes } else { 0 };
-        let mut local = None;
-        for index in 0..self.nodes[node.index()].zonelists[list].len() {
-            let id = self.nodes[node.index()].zonelists[list][index];
-            let zone_node = self.zones[id.index()].node;
-            let local = *local.get_or_insert(zone_node);
-            if (passed_by & (1 << zone_node.0)) != 0 {
-                continue;
-            }
-            if request.flags.has_any(AllocFlags::KEEP_APART) && zone_node != local && !self.keeps_whole {
-                return None;
-            }
-            if self.passes_watermark(id, request) {
-                return Some(id);
-            }
-        }
-        None
-    }
-
     /// kswapd of a node begins to work, or goes to sleep: where there are others, requests pass the node by at first.
     pub(crate) fn set_kswapd_busy(&mut self, node: NodeId, busy: bool) {
         if self.nodes.len() > 1 && self.version.rules.node_choice == NodeChoice::SparesKswapd {
@@ -370,7 +346,7 @@ impl<T: Trace> PageAllocator<T> {
     /// The watermark test, made before any list is looked at, even if a per-CPU list could serve
     /// the request.
     #[inline]
-    fn passes_watermark(&mut self, id: ZoneId, request: &Request) -> bool {
+    pub(super) fn passes_watermark(&mut self, id: ZoneId, request: &Request) -> bool {
         let Request { order, highest_zoneidx, flags, .. } = *request;
         let zone = &mut self.zones[id.index()];
         let free = zone.free_pages().0;
@@ -608,7 +584,7 @@ impl<T: Trace> PageAllocator<T> {
 
     /// Gives pages of a per-CPU list back to the zone; returns how many.
     #[cold]
-    fn free_excess(
+    pub(super) fn free_excess(
         &mut self,
         pcp: usize,
         id: ZoneId,

@@ -188,6 +188,34 @@ impl Pcp {
         Some(pfn)
     }
 
+    /// [`Self::take`] of single pages, one after the other. Returns how many there were, `taken.len()` at most.
+    pub(super) fn take_singles(
+        &mut self,
+        frames: &mut Frames,
+        rules: &Rules,
+        migrate_type: MigrateType,
+        end: End,
+        taken: &mut [Pfn],
+    ) -> usize {
+        if is_single(rules) {
+            let mut count = 0;
+            while let Some(place) = taken.get_mut(count)
+                && let Some(pfn) = self.search(frames, migrate_type, end)
+            {
+                *place = pfn;
+                count += 1;
+            }
+            return count;
+        }
+        let list = &mut self.lists[list_index(Order(0), migrate_type)];
+        let count = match end {
+            End::Head => list.pop_front_all(frames, taken),
+            End::Tail => list.pop_back_all(frames, taken),
+        };
+        self.count -= u32::try_from(count).expect("a list is short");
+        count
+    }
+
     /// Takes the first page of a type from one end of the list that holds all of them.
     #[cold]
     fn search(&mut self, frames: &mut Frames, migrate_type: MigrateType, end: End) -> Option<Pfn> {

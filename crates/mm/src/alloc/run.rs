@@ -5,14 +5,16 @@
 //! first page of a refill, which leaves fewer free pages to the next one's mark. It does not begin where kswapd is to
 //! be woken, or where pages of another type would be taken. Next: [`super::page_alloc`].
 
-use units::{CpuId, Order, Pfn};
+use units::{CpuId, NodeId, Order, Pfn};
 
 use crate::alloc::buddy::End;
 use crate::alloc::flags::{AllocFlags, gfp_zone};
 use crate::alloc::page_alloc::{PageAllocator, Request};
+use crate::alloc::pageblock::HUGE_ORDER;
 use crate::base::event::Trace;
 use crate::base::gfp::Gfp;
 use crate::base::layout::ZoneId;
+use crate::base::vmstat::VmEvent;
 use crate::version::rules::PcpFallback;
 
 /// Pages that are taken from one per-CPU list.
@@ -64,6 +66,30 @@ impl<T: Trace> PageAllocator<T> {
         Some(Run { request, zone, pcp, end, refills, left: u32::MAX, taken: 0, refilled: 0 })
     }
 
+    /// The zone that the first walk for a request takes from, as long as it has a block.
+    fn first_zone(&mut self, request: &Request) -> Option<ZoneId> {
+        let node = self.node_of(request.cpu);
+        let list = request.highest_zoneidx as usize;
+        let spreads = request.flags.has_any(AllocFlags::SPREAD_DIRTY);
+        let passed_by = self.busy_kswapds | if spreads { self.dirty_full_nodes } else { 0 };
+        let mut local = None;
+        for index in 0..self.nodes[node.index()].zonelists[list].len() {
+            let id = self.nodes[node.index()].zonelists[list][index];
+            let zone_node = self.zones[id.index()].node;
+            let local = *local.get_or_insert(zone_node);
+            if (passed_by & (1 << zone_node.0)) != 0 {
+                continue;
+            }
+            if request.flags.has_any(AllocFlags::KEEP_APART) && zone_node != local && !self.keeps_whole {
+                return None;
+            }
+            if self.passes_watermark(id, request) {
+                return Some(id);
+            }
+        }
+        None
+    }
+
     /// Whether the next refill of a list takes nothing from lists of another type.
     fn has_refill(&self, request: &Request, zone: ZoneId, pcp: usize) -> bool {
         let zone = &self.zones[zone.index()];
@@ -72,27 +98,56 @@ impl<T: Trace> PageAllocator<T> {
         blocks > 0 && zone.free_area.free_of(request.want) >= u64::from(blocks)
     }
 
-    /// The next page of the run: single, without an owner; all else is for whoever takes it to set.
-    #[inline]
-    pub(crate) fn take_of_run(&mut self, run: &mut Run) -> Option<Pfn> {
-        if run.left == 0 {
-            return None;
-        }
+    /// The next pages of the run, as many as `taken` holds at most: single, without an owner; all else is for whoever
+    /// takes them to set. Returns how many.
+    pub(crate) fn take_of_run(&mut self, run: &mut Run, taken: &mut [Pfn]) -> usize {
         if core::mem::take(&mut run.refills) {
             run.refilled = self.refill_own(run.zone, run.pcp, &run.request);
             run.left = 1;
         }
+        let most = taken.len().min(run.left as usize);
         let (rules, want) = (&self.version.rules, run.request.want);
-        let pfn = self.pcps[run.pcp].take(&mut self.frames, rules, Order(0), want, run.end)?;
-        run.left -= 1;
-        run.taken += 1;
-        Some(pfn)
+        let count =
+            self.pcps[run.pcp].take_singles(&mut self.frames, rules, want, run.end, &mut taken[..most]);
+        let pages = u32::try_from(count).expect("a run is short");
+        run.left -= pages;
+        run.taken += pages;
+        count
     }
 
-    /// Counts the pages that were taken. Returns how many went from the buddy lists to the per-CPU list.
-    pub(crate) fn close_run(&mut self, run: Run) -> u32 {
+    /// [`Self::free_cold`] of single pages, one after the other.
+    pub(crate) fn free_cold_singles(&mut self, cpu: CpuId, pages: &[Pfn]) {
+        self.events.add(VmEvent::PgFree, pages.len() as u64);
+        let end = self.end_for(Gfp::COLD);
+        let mut rest = pages;
+        while let Some(&first) = rest.first() {
+            let zone = self.zone_of(first);
+            let migrate_type = self.zones[zone.index()].free_area.blocks.migrate_type(first);
+            let pcp = self.pcp_index(cpu, zone);
+            let mut excess = 0;
+            // Pages of one huge page are of one pageblock, whose type may change only when pages go back to the zone.
+            while let Some((&pfn, behind)) = rest.split_first()
+                && (pfn.0 >> HUGE_ORDER.0) == (first.0 >> HUGE_ORDER.0)
+                && excess == 0
+            {
+                rest = behind;
+                let in_use = self.frames.is_block_in_use(pfn, Order(0));
+                assert!(in_use, "{pfn:?} ({:?}) freed as a single page", self.frames.state(pfn));
+                let (rules, block) = (&self.version.rules, (Order(0), migrate_type));
+                let marks = &self.zones[zone.index()].watermarks;
+                excess = self.pcps[pcp].put(&mut self.frames, rules, pfn, block, end, marks);
+            }
+            if excess > 0 {
+                self.free_excess(pcp, zone, excess, Order(0), migrate_type);
+            }
+        }
+    }
+
+    /// Counts the pages that were taken. Returns their node, and how many went from the buddy lists to the per-CPU
+    /// list.
+    pub(crate) fn close_run(&mut self, run: Run) -> (NodeId, u32) {
         self.pcps[run.pcp].note_allocs(run.taken);
         self.count_alloc(run.zone, u64::from(run.taken));
-        run.refilled
+        (self.zones[run.zone.index()].node, run.refilled)
     }
 }

@@ -333,6 +333,14 @@ impl Frames {
         (frame.owner, frame.index, frame.state) = (NO_OWNER, index, FrameState::Pcp);
     }
 
+    /// Takes `pfn` off for reclaim. Returns its order.
+    #[inline]
+    pub(crate) fn isolate(&mut self, pfn: Pfn) -> Order {
+        let frame = &mut self.frames[pfn.index()];
+        frame.state = FrameState::Isolated;
+        Order(frame.order)
+    }
+
     /// Whether `pfn` is the head of a block of `order` in use.
     #[inline]
     pub(crate) fn is_block_in_use(&self, pfn: Pfn, order: Order) -> bool {

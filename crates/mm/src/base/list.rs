@@ -210,6 +210,60 @@ impl<I: ListId> List<I> {
         Some(id)
     }
 
+    /// Takes entries at the head, one after the other, until `taken` is full or there is none. Returns how many.
+    pub fn pop_front_all(&mut self, table: &mut (impl Links<I> + ?Sized), taken: &mut [I]) -> usize {
+        let mut count = 0;
+        for place in taken {
+            let Some(id) = self.first() else { break };
+            *place = id;
+            self.head = table.link(id).next;
+            count += 1;
+        }
+        if self.head == I::NIL {
+            self.tail = I::NIL;
+        } else {
+            table.link_mut(self.head).prev = I::NIL;
+        }
+        self.len -= u32::try_from(count).expect("a list has a length of 32 bits");
+        count
+    }
+
+    /// The same at the tail.
+    pub fn pop_back_all(&mut self, table: &mut (impl Links<I> + ?Sized), taken: &mut [I]) -> usize {
+        let mut count = 0;
+        for place in taken {
+            let Some(id) = self.last() else { break };
+            *place = id;
+            self.tail = table.link(id).prev;
+            count += 1;
+        }
+        if self.tail == I::NIL {
+            self.head = I::NIL;
+        } else {
+            table.link_mut(self.tail).next = I::NIL;
+        }
+        self.len -= u32::try_from(count).expect("a list has a length of 32 bits");
+        count
+    }
+
+    /// Puts entries, which are on no list, at the head, one after the other: the last one is the head then.
+    pub fn push_front_all(&mut self, table: &mut (impl Links<I> + ?Sized), ids: &[I]) {
+        let mut before = self.head;
+        for (place, &id) in ids.iter().enumerate() {
+            let prev = ids.get(place + 1).copied().unwrap_or(I::NIL);
+            *table.link_mut(id) = Link { prev, next: before };
+            before = id;
+        }
+        let (Some(&first), Some(&last)) = (ids.first(), ids.last()) else { return };
+        if self.head == I::NIL {
+            self.tail = first;
+        } else {
+            table.link_mut(self.head).prev = first;
+        }
+        self.head = last;
+        self.len += u32::try_from(ids.len()).expect("a list has a length of 32 bits");
+    }
+
     /// The entries from head to tail.
     pub fn iter<'a, T: Links<I> + ?Sized>(&self, table: &'a T) -> impl Iterator<Item = I> + use<'a, I, T> {
         core::iter::successors(self.first(), move |&id| Self::next(table, id))

@@ -135,12 +135,20 @@ impl Memcgs {
     /// sees the difference before [`Self::finish_uncharge`].
     #[inline]
     pub(crate) fn gather_uncharge(&mut self, gathered: &mut Uncharged, memcg: MemcgId, pages: u64) {
+        self.gather_singles(gathered, memcg, 0);
+        gathered.pages += pages;
+        gathered.folios += 1;
+    }
+
+    /// The same for single pages.
+    #[inline]
+    pub(crate) fn gather_singles(&mut self, gathered: &mut Uncharged, memcg: MemcgId, pages: u64) {
         if gathered.memcg != memcg {
             let next = Uncharged { memcg, ..Uncharged::default() };
             self.finish_uncharge(core::mem::replace(gathered, next));
         }
         gathered.pages += pages;
-        gathered.folios += 1;
+        gathered.folios += pages;
     }
 
     /// Gives back what was gathered last.

@@ -398,10 +398,11 @@ impl Lru {
             if !alike || core.page_place(pfn) != (zone, node) {
                 break;
             }
-            self.lruvecs[index].lists[list as usize].push_front(&mut core.alloc.frames, pfn);
             core.alloc.frames.set_state(pfn, FrameState::Lru);
             count += 1;
         }
+        self.lruvecs[index].lists[list as usize]
+            .push_front_all(&mut core.alloc.frames, &pages[..count as usize]);
         let pages = u64::from(count);
         self.lruvecs[index].pages[list as usize][zone as usize] += pages;
         self.nodes[node.index()][list as usize][zone as usize] += pages;
@@ -523,8 +524,7 @@ impl Lru {
                 lruvec.lists[list as usize].pop_back(frames)
             };
             let Some(pfn) = next else { break };
-            core.alloc.frames.set_state(pfn, FrameState::Isolated);
-            let pages = u64::from(core.alloc.frames.pages(pfn));
+            let pages = u64::from(core.alloc.frames.isolate(pfn).pages());
             let (zone, _) = core.page_place(pfn);
             found[zone as usize] += pages;
             if zone > highest_zoneidx && passed.len() < most_skips {

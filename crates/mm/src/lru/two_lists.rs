@@ -47,6 +47,22 @@ impl Lru {
         }
     }
 
+    /// [`Self::add`] for single pages, one after the other.
+    pub(crate) fn add_singles<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, pages: &[Pfn]) {
+        let limit = usize::from(core.alloc.tuning().lru_batch);
+        let mut rest = pages;
+        while !rest.is_empty() {
+            let batch = &mut self.cpus[cpu.index()].add;
+            let (next, behind) = rest.split_at(rest.len().min(limit.saturating_sub(batch.len()).max(1)));
+            next.iter().for_each(|&pfn| core.alloc.frames.set_state(pfn, FrameState::Batch));
+            batch.extend_from_slice(next);
+            if batch.len() >= limit {
+                self.flush_add_batch(core, cpu);
+            }
+            rest = behind;
+        }
+    }
+
     fn flush_add_batch<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId) {
         let mut batch = core::mem::take(&mut self.cpus[cpu.index()].add);
         let wants_each = core.alloc.trace.listens(Detail::Page) || core.alloc.goes_one_by_one();
@@ -166,6 +182,18 @@ impl Lru {
         }
         core.alloc.frames.clear_flags(pfn, PageFlags::REFERENCED);
         self.age_on_activation(core, pfn);
+    }
+
+    /// The first access to a page with these flags, where it does no more than to mark it; false: it is another one,
+    /// for [`Self::mark_accessed`].
+    #[inline]
+    pub(crate) fn mark_first_access<T: Trace>(core: &mut Core<T>, pfn: Pfn, flags: PageFlags) -> bool {
+        let plain = core.rules().lru == LruKind::TwoLists && !flags.has(PageFlags::REFERENCED);
+        if plain {
+            core.alloc.frames.put_flags(pfn, flags.set(PageFlags::REFERENCED));
+            tell_access(core, pfn, Reason::Referenced);
+        }
+        plain
     }
 
     /// A buffered write to a page: see [`WriteAccess`].

@@ -244,6 +244,23 @@ impl Mappings {
         })
     }
 
+    /// Hands out the entries of some places of a file, leaf by leaf, without those that have no leaf.
+    #[inline]
+    pub(super) fn each_stretch(&self, mapping: MappingId, pages: Range<u32>, mut each: impl FnMut(&[u64])) {
+        let tree = &self.list[mapping.0 as usize];
+        let mut index = pages.start;
+        while index < pages.end {
+            let first = (index & 63) as usize;
+            let count = (SLOTS - first).min((pages.end - index) as usize);
+            match tree.leaf(index >> 6) {
+                Some(leaf) => each(&self.leaves[leaf as usize].slots[first..first + count]),
+                None if index == 0 => each(core::slice::from_ref(&tree.head)),
+                None => {}
+            }
+            index += u32::try_from(count).expect("64 at most");
+        }
+    }
+
     /// Says whether leaves of shadows of a mapping are listed, so that they can be freed.
     pub(super) fn list_shadows(&mut self, mapping: MappingId, listed: bool) {
         self.list[mapping.0 as usize].keeps_shadows = !listed;

@@ -14,7 +14,7 @@ use core::ops::Range;
 use units::{CpuId, Pfn};
 
 use crate::alloc::run::Run;
-use crate::base::event::{Trace, TraceEvent};
+use crate::base::event::{Detail, Trace, TraceEvent};
 use crate::base::frame::PageFlags;
 use crate::base::gfp::Gfp;
 use crate::base::ids::{MappingId, MemcgId};
@@ -22,7 +22,7 @@ use crate::base::vmstat::MemcgStat;
 use crate::core::Core;
 use crate::lru::lists::Lru;
 use crate::pages::cache::{PageCache, Prepared};
-use crate::pages::tree::{Mappings, Slot, decode, encode_page};
+use crate::pages::tree::{EMPTY, Mappings, SLOTS, Slot, decode, encode_page};
 
 /// Single pages that are to be added to a file.
 #[derive(Debug, Clone)]
@@ -100,34 +100,43 @@ impl PageCache {
             return nothing;
         };
         let in_leaf = places.end.min((places.start | 63).saturating_add(1));
-        let mut node = None;
         let mut index = places.start;
         while index < in_leaf {
-            if !self.trees.is_vacant_in(leaf, index) {
+            let mut pages = [Pfn(0); SLOTS];
+            let (first, empty) = (index, self.trees.empty_in(leaf, index..in_leaf));
+            // A page that comes back is a matter of its own, and whoever listens wants to hear of each in turn.
+            let most = if core.alloc.trace.listens(Detail::Page) { 1 } else { empty.max(1) };
+            if empty == 0 && !self.trees.is_vacant_in(leaf, index) {
                 break;
             }
-            let Some(pfn) = core.alloc.take_of_run(&mut run) else { break };
-            let before = self.trees.put_page(leaf, index, pfn);
-            core.alloc.frames.begin_file_page(pfn, mapping.0, index, memcg.0, PageFlags::LOCKED);
-            node.get_or_insert_with(|| core.page_place(pfn).1);
-            core.tell_page(pfn, |page| TraceEvent::FilemapAdd { page });
-            if let Slot::Shadow(shadow) = before {
+            let count = core.alloc.take_of_run(&mut run, &mut pages[..most]);
+            let pages = &pages[..count];
+            if count == 0 {
+                break;
+            }
+            let before = self.trees.put_pages(leaf, first, pages);
+            for &pfn in pages {
+                core.alloc.frames.begin_file_page(pfn, mapping.0, index, memcg.0, PageFlags::LOCKED);
+                core.tell_page(pfn, |page| TraceEvent::FilemapAdd { page });
+                each(pfn);
+                index += 1;
+            }
+            if let (Slot::Shadow(shadow), Some(&pfn)) = (before, pages.first()) {
                 lru.refault(core, pfn, shadow);
             }
-            if window.marker == Some(index) {
-                core.mark_readahead(pfn);
+            if let Some(marker) = window.marker.filter(|marker| (first..index).contains(marker)) {
+                core.mark_readahead(pages[(marker - first) as usize]);
             }
-            lru.add(core, cpu, pfn);
-            each(pfn);
-            index += 1;
+            lru.add_singles(core, cpu, pages);
+            if count < most {
+                break;
+            }
         }
-        let refilled = core.alloc.close_run(run);
         let count = index - places.start;
         self.trees.count_pages(mapping, count);
-        if let Some(node) = node {
-            core.cgroups.add_stat_by_ones(memcg, node, MemcgStat::File, count);
-            core.cgroups.note_updates(count);
-        }
+        let (node, refilled) = core.alloc.close_run(run);
+        core.cgroups.add_stat_by_ones(memcg, node, MemcgStat::File, count);
+        core.cgroups.note_updates(count);
         Added { past: count, refilled }
     }
 
@@ -148,11 +157,14 @@ impl PageCache {
         }
         for slot in self.trees.slots(mapping, pages) {
             let Slot::Page(pfn) = slot else { break };
-            if core.alloc.frames.flags(pfn).has_any(PageFlags::LOCKED.set(PageFlags::READAHEAD)) {
+            let flags = core.alloc.frames.flags(pfn);
+            if flags.has_any(PageFlags::LOCKED.set(PageFlags::READAHEAD)) {
                 break;
             }
             if *last != Some(pfn) {
-                lru.mark_accessed(core, cpu, pfn);
+                if !Lru::mark_first_access(core, pfn, flags) {
+                    lru.mark_accessed(core, cpu, pfn);
+                }
                 *last = Some(pfn);
             }
             past += 1;
@@ -162,11 +174,13 @@ impl PageCache {
 
     /// Unlocks the pages of a file at these places.
     pub(crate) fn unlock_pages<T: Trace>(&self, core: &mut Core<T>, mapping: MappingId, pages: Range<u32>) {
-        for slot in self.trees.slots(mapping, pages) {
-            if let Slot::Page(pfn) = slot {
-                core.unlock_page(pfn);
+        self.trees.each_stretch(mapping, pages, |entries| {
+            for &entry in entries {
+                if let Slot::Page(pfn) = decode(entry) {
+                    core.unlock_page(pfn);
+                }
             }
-        }
+        });
     }
 }
 
@@ -183,14 +197,29 @@ impl Mappings {
         decode(self.leaves[leaf as usize].slots[(index & 63) as usize]).is_vacant()
     }
 
-    /// Puts a page into a slot of a leaf, a node, which held none. Returns what it held.
+    /// How many slots of a leaf, from the first of these places on, hold nothing.
     #[inline]
-    fn put_page(&mut self, id: u32, index: u32, pfn: Pfn) -> Slot {
+    fn empty_in(&self, leaf: u32, places: Range<u32>) -> usize {
+        let first = (places.start & 63) as usize;
+        let slots = &self.leaves[leaf as usize].slots[first..first + places.len()];
+        slots.iter().take_while(|&&entry| entry == EMPTY).count()
+    }
+
+    /// Puts pages into slots of a leaf, a node: several where nothing is, or one where no page is. Returns what the
+    /// first one held.
+    #[inline]
+    fn put_pages(&mut self, id: u32, index: u32, pages: &[Pfn]) -> Slot {
         let leaf = &mut self.leaves[id as usize];
-        let slot = &mut leaf.slots[(index & 63) as usize];
-        let before = decode(core::mem::replace(slot, encode_page(pfn)));
-        leaf.used += u8::from(before == Slot::Empty);
-        leaf.shadows -= u8::from(before != Slot::Empty);
+        let first = (index & 63) as usize;
+        let slots = &mut leaf.slots[first..first + pages.len()];
+        let before = slots.first().map_or(Slot::Empty, |&entry| decode(entry));
+        for (slot, &pfn) in slots.iter_mut().zip(pages) {
+            *slot = encode_page(pfn);
+        }
+        match before {
+            Slot::Empty => leaf.used += u8::try_from(pages.len()).expect("a leaf has 64 slots"),
+            _ => leaf.shadows -= 1,
+        }
         if leaf.listed {
             self.unlist_leaf(id);
         }

@@ -3,7 +3,7 @@
 //! In a row, what is the same for all of them is done once: whose ages advance, and what is counted. Left out: pages
 //! with buffers, mapped ones, and all that may stay; [`super::page`] decides on those.
 
-use units::{CpuId, Order, Pfn};
+use units::{CpuId, Pfn};
 
 use crate::base::event::{Detail, Reason, Trace, TraceEvent};
 use crate::base::frame::{FrameState, NO_OWNER, PageFlags};
@@ -39,14 +39,14 @@ pub(super) fn evict<T: Trace>(
 
 /// Whether pages can be freed in a row: nobody wants to hear of each, and those without a flag that keeps them are
 /// freed in any case.
-pub(super) fn frees_in_a_row<T: Trace>(core: &Core<T>) -> bool {
+fn frees_in_a_row<T: Trace>(core: &Core<T>) -> bool {
     let rules = core.rules();
     let plain = rules.lru == LruKind::TwoLists && rules.refaults == Refaults::Shadows;
     plain && !core.alloc.trace.listens(Detail::Page) && !core.alloc.goes_one_by_one()
 }
 
 /// [`evict`] of isolated pages from the first on, as far as they are single pages of files of one cgroup and node
-/// with none of `special` flags. Returns how many.
+/// with none of `special` flags and pages can be freed in a row. Returns how many.
 pub(super) fn evict_row<T: Trace>(
     core: &mut Core<T>,
     lru: &mut Lru,
@@ -57,11 +57,12 @@ pub(super) fn evict_row<T: Trace>(
     target: MemcgId,
     uncharged: &mut Uncharged,
 ) -> u32 {
-    let Some((.., group)) = pages.first().and_then(|&pfn| core.alloc.frames.single_of_file(pfn)) else {
+    let special = special.set(PageFlags::PRIVATE);
+    let first = pages.first().and_then(|&pfn| core.alloc.frames.single_of_file(pfn));
+    let Some((.., group)) = first.filter(|first| !first.0.has_any(special) && frees_in_a_row(core)) else {
         return 0;
     };
     let (memcg, (_, node)) = (MemcgId(group), core.page_place(pages[0]));
-    let special = special.set(PageFlags::PRIVATE);
     let at_once = core.cgroups.counts_at_once();
     let mut ages = lru.begin_evictions(core, memcg, node, target);
     let mut count = 0;
@@ -74,13 +75,18 @@ pub(super) fn evict_row<T: Trace>(
         if !at_once {
             core.cgroups.sub_stat(memcg, node, MemcgStat::File, 1);
         }
-        core.cgroups.gather_uncharge(uncharged, memcg, 1);
-        core.alloc.free_cold(cpu, pfn, Order(0));
+        if count == 0 {
+            core.cgroups.gather_singles(uncharged, memcg, 0);
+        }
         count += 1;
     }
     lru.end_evictions(core, &ages);
-    if at_once {
-        core.cgroups.sub_stat(memcg, node, MemcgStat::File, u64::from(count));
+    if count > 0 {
+        core.cgroups.gather_singles(uncharged, memcg, count as u64);
+        core.alloc.free_cold_singles(cpu, &pages[..count]);
     }
-    count
+    if at_once {
+        core.cgroups.sub_stat(memcg, node, MemcgStat::File, count as u64);
+    }
+    u32::try_from(count).expect("a chunk is short")
 }

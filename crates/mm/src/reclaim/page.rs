@@ -39,7 +39,7 @@ use crate::lru::queues::{self, AtEnd};
 use crate::pages::anon::AnonMaps;
 use crate::pages::cache::PageCache;
 use crate::pages::tree::SLOTS;
-use crate::reclaim::evict::{evict, evict_row, frees_in_a_row};
+use crate::reclaim::evict::{evict, evict_row};
 use crate::reclaim::pass::LruvecScan;
 use crate::reclaim::references::References;
 use crate::reclaim::run::{ChunkReport, Reclaimer, ScanControl, Taken};
@@ -152,19 +152,16 @@ impl Reclaim {
         report: &mut ChunkReport,
     ) {
         let on_queues = queues::has_queues(core.rules().lru);
-        let in_rows = frees_in_a_row(core);
         let mut isolated = core::mem::take(&mut self.isolated);
         let mut uncharged = Uncharged::default();
         let mut next = 0;
         while let Some(&pfn) = isolated.get(next) {
-            if in_rows {
-                let row = &isolated[next..];
-                let freed = evict_row(core, lru, cache, cpu, row, SPECIAL, sc.target, &mut uncharged);
-                if freed > 0 {
-                    report.reclaimed += freed;
-                    next += freed as usize;
-                    continue;
-                }
+            let row = &isolated[next..];
+            let freed = evict_row(core, lru, cache, cpu, row, SPECIAL, sc.target, &mut uncharged);
+            if freed > 0 {
+                report.reclaimed += freed;
+                next += freed as usize;
+                continue;
             }
             next += 1;
             let flags = core.alloc.frames.flags(pfn);

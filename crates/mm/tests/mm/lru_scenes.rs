@@ -102,6 +102,7 @@ fn locked_memory_is_on_the_unevictable_list_only() {
     assert_eq!((on(LruList::Unevictable), on(LruList::InactiveAnon)), (vec![pfn], vec![]));
     world.mem.anon_remove(CpuId(0), anon);
     world.mem.check_at_rest().unwrap();
+    world.mem.check_sample(64).unwrap();
 }
 
 #[test]

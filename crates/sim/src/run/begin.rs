@@ -67,7 +67,9 @@ pub(crate) fn begin(
         }
     }
     let program = spec.program.clone();
-    Ok(Going::begin(spec, simulation, kernel, samples, |system| program.run(system)))
+    let mut going = Going::begin(spec, simulation, kernel, samples, |system| program.run(system));
+    going.checks_whole |= checks != Checks::AtTheEnd;
+    Ok(going)
 }
 
 /// What rows call the block device `disk` as a file.

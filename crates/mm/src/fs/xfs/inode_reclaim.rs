@@ -158,7 +158,7 @@ impl InodeReclaim {
             return false;
         }
         self.is_first_batch = false;
-        self.batch.extend(fs.vfs.reclaimable.from(self.group, from).take(BATCH));
+        fs.vfs.reclaimable.first_from(self.group, from, BATCH, &mut self.batch);
         self.is_last_batch = self.batch.len() < BATCH;
         let Some(&(last, _)) = self.batch.back() else { return false };
         self.inside = Some(last + 1);

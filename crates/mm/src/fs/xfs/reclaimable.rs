@@ -8,7 +8,7 @@
 //! go to the next group. Neighbours: [`super::inode_reclaim`] frees, [`crate::fs::inode`] evicts.
 
 use std_alloc::boxed::Box;
-use std_alloc::collections::BTreeMap;
+use std_alloc::collections::{BTreeMap, VecDeque};
 
 use crate::base::ids::MappingId;
 
@@ -112,6 +112,29 @@ impl Reclaimable {
         self.groups[group].runs.is_empty()
     }
 
+    /// Puts inodes of a group from `number` on into `batch`, until it holds `most`.
+    pub(super) fn first_from(
+        &self,
+        group: usize,
+        number: u32,
+        most: usize,
+        batch: &mut VecDeque<(u32, MappingId)>,
+    ) {
+        let first = number / INODES_IN_RUN;
+        for (&run, inodes) in self.groups[group].runs.range(first..) {
+            let before = if run == first { number % INODES_IN_RUN } else { 0 };
+            let mut left = inodes.present & (u64::MAX << before);
+            while left != 0 {
+                if batch.len() == most {
+                    return;
+                }
+                let at = left.trailing_zeros();
+                left &= left - 1;
+                batch.push_back(((run * INODES_IN_RUN) + at, inodes.mappings[at as usize]));
+            }
+        }
+    }
+
     /// Inodes of a group from `number` on.
     pub(super) fn from(&self, group: usize, number: u32) -> impl Iterator<Item = (u32, MappingId)> + '_ {
         let first = number / INODES_IN_RUN;
@@ -178,6 +201,9 @@ mod tests {
                 let of_map = map.range(from..).map(|(&number, &mapping)| (number, mapping));
                 let of_map: Vec<_> = of_map.filter(|&(number, _)| group_of(number) == group).collect();
                 assert_eq!(set.from(group, from).collect::<Vec<_>>(), of_map);
+                let mut batch = VecDeque::new();
+                set.first_from(group, from, 32, &mut batch);
+                assert!(batch.iter().eq(of_map.iter().take(32)));
                 assert_eq!(set.is_empty(group), !map.keys().any(|&number| group_of(number) == group));
             }
         }
