@@ -352,11 +352,11 @@ impl Frames {
         in_use && frame.order == order.0
     }
 
-    /// Flags and cgroup of a single page in a batch; none of anything else.
+    /// Flags and cgroup of a single page that is in this place; none of anything else.
     #[inline]
-    pub(crate) fn single_in_batch(&self, pfn: Pfn) -> Option<(PageFlags, u16)> {
+    pub(crate) fn single_in(&self, place: FrameState, pfn: Pfn) -> Option<(PageFlags, u16)> {
         let frame = &self.frames[pfn.index()];
-        (frame.state == FrameState::Batch && frame.order == 0).then_some((frame.flags, frame.memcg))
+        (frame.state == place && frame.order == 0).then_some((frame.flags, frame.memcg))
     }
 
     /// A single page of a file: its flags, mapping, index and cgroup; none of anything else.

@@ -378,10 +378,27 @@ impl Lru {
         core.cgroups.add_stat(memcg, node, list.stat(), pages);
     }
 
-    /// Puts single pages of a batch at the heads of their lists, one after the other, as far as they go to the same
-    /// one; none that is locked in memory or of a generation. Returns how many.
-    pub(super) fn insert_run<T: Trace>(&mut self, core: &mut Core<T>, pages: &[Pfn]) -> usize {
-        let Some((first, group)) = pages.first().and_then(|&pfn| core.alloc.frames.single_in_batch(pfn))
+    /// [`Self::insert`] of pages that reclaim took and keeps, one after the other.
+    pub(crate) fn insert_isolated<T: Trace>(&mut self, core: &mut Core<T>, pages: &[Pfn]) {
+        let mut rest = pages;
+        while let Some((&pfn, behind)) = rest.split_first() {
+            let run = self.insert_run(core, rest, FrameState::Isolated);
+            rest = if run > 0 { &rest[run..] } else { behind };
+            if run == 0 {
+                self.insert(core, pfn);
+            }
+        }
+    }
+
+    /// Puts single pages, of a batch or isolated, at the heads of their lists, one after the other, as far as they go
+    /// to the same one; none that is locked in memory or of a generation. Returns how many.
+    pub(super) fn insert_run<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        pages: &[Pfn],
+        from: FrameState,
+    ) -> usize {
+        let Some((first, group)) = pages.first().and_then(|&pfn| core.alloc.frames.single_in(from, pfn))
         else {
             return 0;
         };
@@ -392,7 +409,7 @@ impl Lru {
         }
         let mut count = 0;
         for &pfn in pages {
-            let alike = core.alloc.frames.single_in_batch(pfn).is_some_and(|(flags, of)| {
+            let alike = core.alloc.frames.single_in(from, pfn).is_some_and(|(flags, of)| {
                 of == group && LruList::of(flags) == list && !flags.has(PageFlags::MLOCKED)
             });
             if !alike || core.page_place(pfn) != (zone, node) {

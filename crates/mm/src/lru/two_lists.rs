@@ -69,7 +69,7 @@ impl Lru {
         let by_runs = !wants_each && !is_noted(core);
         let mut next = 0;
         while next < batch.len() {
-            let run = if by_runs { self.insert_run(core, &batch[next..]) } else { 0 };
+            let run = if by_runs { self.insert_run(core, &batch[next..], FrameState::Batch) } else { 0 };
             next += run;
             let Some(&pfn) = batch.get(next).filter(|_| run == 0) else { continue };
             next += 1;

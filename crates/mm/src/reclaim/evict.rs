@@ -1,7 +1,8 @@
-//! Freeing clean file pages that reclaim took off their lists: one page or folio, or several single pages in a row.
+//! Pages that reclaim took off their lists: clean file pages are freed, what is kept goes back.
 //!
-//! In a row, what is the same for all of them is done once: whose ages advance, and what is counted. Left out: pages
-//! with buffers, mapped ones, and all that may stay; [`super::page`] decides on those.
+//! Where several go the same way in a row, what is the same for all of them is done once: whose ages advance, and what
+//! is counted. Left out: pages with buffers, mapped and anonymous ones, which are freed one by one. Next:
+//! [`super::page`] decides.
 
 use units::{CpuId, Pfn};
 
@@ -12,8 +13,58 @@ use crate::base::vmstat::MemcgStat;
 use crate::cgroup::charge::Uncharged;
 use crate::core::Core;
 use crate::lru::lists::Lru;
+use crate::lru::mglru::access;
 use crate::pages::cache::{PageCache, release_reclaimed_page};
+use crate::reclaim::state::Reclaim;
 use crate::version::rules::{LruKind, Refaults};
+
+/// A page that was isolated and not freed goes back to a list.
+fn put_back<T: Trace>(core: &mut Core<T>, lru: &mut Lru, pfn: Pfn, active: bool) {
+    let flags = core.alloc.frames.flags(pfn);
+    match core.rules().lru {
+        LruKind::Generations => core.alloc.frames.put_flags(pfn, access::rejected(flags)),
+        LruKind::TwoLists | LruKind::S3Fifo | LruKind::Sieve if active => {
+            core.alloc.frames.put_flags(pfn, flags.set(PageFlags::ACTIVE));
+        }
+        LruKind::TwoLists => {}
+        LruKind::S3Fifo | LruKind::Sieve => return lru.keep_in_place(core, pfn),
+    }
+    lru.insert(core, pfn);
+}
+
+impl Reclaim {
+    /// An isolated page goes back to the list that it was on.
+    pub(super) fn keep<T: Trace>(&mut self, core: &mut Core<T>, lru: &mut Lru, pfn: Pfn) {
+        match core.rules().lru {
+            LruKind::TwoLists => self.insert_later(core, lru, pfn),
+            _ => put_back(core, lru, pfn, false),
+        }
+    }
+
+    /// An isolated page goes to the head of the list that its flags name: at once, or with those behind it, where
+    /// nobody sees the difference.
+    pub(super) fn insert_later<T: Trace>(&mut self, core: &mut Core<T>, lru: &mut Lru, pfn: Pfn) {
+        let wants_each = core.alloc.trace.listens(Detail::Page) || core.alloc.goes_one_by_one();
+        if wants_each || core.rules().lru != LruKind::TwoLists || !core.cgroups.counts_at_once() {
+            return lru.insert(core, pfn);
+        }
+        self.kept.push(pfn);
+    }
+
+    /// An isolated page goes to the active list, behind those that were kept before.
+    pub(super) fn activate<T: Trace>(&mut self, core: &mut Core<T>, lru: &mut Lru, pfn: Pfn) {
+        self.put_kept_back(core, lru);
+        put_back(core, lru, pfn, true);
+    }
+
+    /// What was kept is back on its lists.
+    pub(super) fn put_kept_back<T: Trace>(&mut self, core: &mut Core<T>, lru: &mut Lru) {
+        let mut kept = core::mem::take(&mut self.kept);
+        lru.insert_isolated(core, &kept);
+        kept.clear();
+        self.kept = kept;
+    }
+}
 
 /// Frees an isolated clean file page, leaving a shadow in its slot where the kernel remembers what it
 /// evicted.

@@ -158,12 +158,11 @@ impl Reclaim {
         while let Some(&pfn) = isolated.get(next) {
             let row = &isolated[next..];
             let freed = evict_row(core, lru, cache, cpu, row, SPECIAL, sc.target, &mut uncharged);
+            report.reclaimed += freed;
+            next += freed.max(1) as usize;
             if freed > 0 {
-                report.reclaimed += freed;
-                next += freed as usize;
                 continue;
             }
-            next += 1;
             let flags = core.alloc.frames.flags(pfn);
             let verdict = loop {
                 let verdict = if on_queues && LruList::of(flags).is_file() {
@@ -178,9 +177,7 @@ impl Reclaim {
             if !self.young.is_empty() {
                 self.promote_young(core, lru);
             }
-            if !self.split.is_empty() {
-                isolated.append(&mut self.split);
-            }
+            isolated.append(&mut self.split);
             let pages = core.alloc.frames.pages(pfn);
             match verdict {
                 Verdict::Free if core.alloc.frames.is_anon(pfn) => {
@@ -197,18 +194,19 @@ impl Reclaim {
                     evict(core, lru, cache, cpu, pfn, sc.target, &mut uncharged);
                 }
                 Verdict::Keep(reason) => {
-                    put_back(core, lru, pfn, false);
+                    self.keep(core, lru, pfn);
                     tell_rotated(core, pfn, reason, sc);
                 }
                 Verdict::Activate(reason) => {
                     settle_active(core, cache, cpu, pfn);
                     report.activated += pages;
-                    put_back(core, lru, pfn, true);
+                    self.activate(core, lru, pfn);
                     let scan = Some(sc.scan_for());
                     core.tell_page(pfn, |page| TraceEvent::LruActivate { page, reason, scan });
                 }
             }
         }
+        self.put_kept_back(core, lru);
         core.cgroups.finish_uncharge(uncharged);
         isolated.clear();
         self.isolated = isolated;
@@ -435,7 +433,7 @@ impl Reclaim {
                 let counts = seen.executable || core.rules().lru_cost == LruCost::Rotations;
                 referenced += if seen.areas > 0 && counts { pages } else { 0 };
                 if seen.executable {
-                    lru.insert(core, pfn);
+                    self.insert_later(core, lru, pfn);
                     tell_rotated(core, pfn, Reason::Executable, sc);
                     continue;
                 }
@@ -443,9 +441,10 @@ impl Reclaim {
             deactivated += pages;
             core.alloc.frames.clear_flags(pfn, PageFlags::ACTIVE);
             core.alloc.frames.set_flags(pfn, PageFlags::WORKINGSET);
-            lru.insert(core, pfn);
+            self.insert_later(core, lru, pfn);
             core.tell_page(pfn, |page| TraceEvent::PageDeactivated { page, scan: sc.scan_for() });
         }
+        self.put_kept_back(core, lru);
         isolated.clear();
         self.isolated = isolated;
         if vmstat_counts(core, sc) || core.rules().reclaim_counts == ReclaimCounts::GlobalAndRefill {
@@ -488,20 +487,6 @@ impl Reclaim {
         core.alloc.events.add(kind, pages);
         core.cgroups.add_stat(memcg, node, stat, pages);
     }
-}
-
-/// A page that was isolated and not freed goes back to a list.
-fn put_back<T: Trace>(core: &mut Core<T>, lru: &mut Lru, pfn: Pfn, active: bool) {
-    let flags = core.alloc.frames.flags(pfn);
-    match core.rules().lru {
-        LruKind::Generations => core.alloc.frames.put_flags(pfn, access::rejected(flags)),
-        LruKind::TwoLists | LruKind::S3Fifo | LruKind::Sieve if active => {
-            core.alloc.frames.put_flags(pfn, flags.set(PageFlags::ACTIVE));
-        }
-        LruKind::TwoLists => {}
-        LruKind::S3Fifo | LruKind::Sieve => return lru.keep_in_place(core, pfn),
-    }
-    lru.insert(core, pfn);
 }
 
 #[inline(always)]

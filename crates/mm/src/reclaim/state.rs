@@ -60,6 +60,8 @@ pub struct Reclaim {
     /// Pages that eviction saw accesses to beside those that it looks at.
     pub(super) young: Vec<Pfn>,
     pub(super) isolated: Vec<Pfn>,
+    /// Isolated pages that are kept, on their way back to their lists.
+    pub(super) kept: Vec<Pfn>,
     pub(super) skipped: Vec<Pfn>,
 }
 
@@ -82,6 +84,7 @@ impl Reclaim {
             split: Vec::new(),
             young: Vec::new(),
             isolated: Vec::new(),
+            kept: Vec::new(),
             skipped: Vec::new(),
         }
     }

@@ -211,6 +211,7 @@ impl Reclaim {
         self.zswap_tried = false;
         let Some(memcg) = self.zswap_full.take() else { return false };
         self.zswap_tried = true;
+        self.put_kept_back(core, lru);
         self.swap_writes.extend(cache.shrink_zswap(core, lru, cpu, memcg));
         true
     }
