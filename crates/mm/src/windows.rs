@@ -27,6 +27,11 @@ impl<T: Trace> Memory<T> {
         self.cache.read_present(&mut self.core, &mut self.lru, cpu, mapping, pages, last)
     }
 
+    /// The frames of the pages of a file at these places, one after the other; none where there is no page.
+    pub fn each_frame(&self, mapping: MappingId, pages: Range<u32>, each: impl FnMut(Option<Pfn>)) {
+        self.cache.each_frame(&self.core.alloc.frames, mapping, pages, each);
+    }
+
     /// Pages of a file are valid.
     pub fn unlock_pages(&mut self, mapping: MappingId, pages: Range<u32>) {
         self.cache.unlock_pages(&mut self.core, mapping, pages);

@@ -4,7 +4,6 @@
 //! [`crate::writeback`] what to write.
 
 use mm::base::event::Trace;
-use mm::pages::tree::Slot;
 use units::{Bytes, PAGE_SIZE, Pfn};
 
 use crate::cache::in_flight::{PageRange, Transfer};
@@ -45,15 +44,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Runs of adjacent frames among pages of the cache that follow the frame `last` in a request, and
     /// the last frame of them. Frames that follow `last` itself go on with its run.
     pub(crate) fn segments(&self, range: PageRange, last: Option<Pfn>) -> (u32, Option<Pfn>) {
-        self.mem(|mem| {
-            let pages = range.first..range.first + range.count;
-            let slots = pages.clone().zip(mem.cache.trees().slots(range.mapping, pages));
-            let frame = |(index, slot)| match slot {
-                Slot::Page(head) => Some(Pfn(head.0 + (index - mem.core.alloc.frames.index(head)))),
-                _ => None,
-            };
-            count_runs(slots.map(frame), last)
-        })
+        let mut runs = Runs { count: 0, last };
+        let pages = range.first..range.first + range.count;
+        self.mem(|mem| mem.each_frame(range.mapping, pages, |frame| runs.add(frame)));
+        (runs.count, runs.last)
     }
 
     /// Hands a request to its device. All that the kernel does for it as a whole is charged here, also
@@ -72,17 +66,24 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 }
 
 /// Runs of adjacent frames, and the last frame. A page that has gone ends a run.
-pub(crate) fn count_runs(
-    frames: impl Iterator<Item = Option<Pfn>>,
-    mut last: Option<Pfn>,
-) -> (u32, Option<Pfn>) {
-    let mut runs = 0;
-    for frame in frames {
-        let follows = frame.is_some() && frame == last.map(|last| Pfn(last.0 + 1));
-        runs += u32::from(!follows);
-        last = frame;
+pub(crate) fn count_runs(frames: impl Iterator<Item = Option<Pfn>>, last: Option<Pfn>) -> (u32, Option<Pfn>) {
+    let mut runs = Runs { count: 0, last };
+    frames.for_each(|frame| runs.add(frame));
+    (runs.count, runs.last)
+}
+
+/// What [`count_runs`] counts.
+struct Runs {
+    count: u32,
+    last: Option<Pfn>,
+}
+
+impl Runs {
+    fn add(&mut self, frame: Option<Pfn>) {
+        let follows = frame.is_some() && frame == self.last.map(|last| Pfn(last.0 + 1));
+        self.count += u32::from(!follows);
+        self.last = frame;
     }
-    (runs, last)
 }
 
 #[cfg(test)]

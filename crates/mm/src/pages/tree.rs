@@ -225,37 +225,27 @@ impl Mappings {
         }
     }
 
-    /// What some page indices of a file hold, one after the other.
+    /// Hands out the entries of some places of a file, leaf by leaf, with the first place of each, and without those
+    /// that have no leaf; until `each` says that it has enough.
     #[inline]
-    pub fn slots(&self, mapping: MappingId, pages: Range<u32>) -> impl Iterator<Item = Slot> + '_ {
-        let tree = &self.list[mapping.0 as usize];
-        let mut leaf = None;
-        let mut in_leaf = u32::MAX;
-        pages.map(move |index| {
-            if (index >> 6) != in_leaf {
-                in_leaf = index >> 6;
-                leaf = tree.leaf(in_leaf).map(|leaf| &self.leaves[leaf as usize].slots);
-            }
-            match leaf {
-                Some(slots) => decode(slots[(index & 63) as usize]),
-                None if index == 0 => decode(tree.head),
-                None => Slot::Empty,
-            }
-        })
-    }
-
-    /// Hands out the entries of some places of a file, leaf by leaf, without those that have no leaf.
-    #[inline]
-    pub(super) fn each_stretch(&self, mapping: MappingId, pages: Range<u32>, mut each: impl FnMut(&[u64])) {
+    pub(super) fn each_stretch(
+        &self,
+        mapping: MappingId,
+        pages: Range<u32>,
+        mut each: impl FnMut(u32, &[u64]) -> bool,
+    ) {
         let tree = &self.list[mapping.0 as usize];
         let mut index = pages.start;
         while index < pages.end {
             let first = (index & 63) as usize;
             let count = (SLOTS - first).min((pages.end - index) as usize);
-            match tree.leaf(index >> 6) {
-                Some(leaf) => each(&self.leaves[leaf as usize].slots[first..first + count]),
-                None if index == 0 => each(core::slice::from_ref(&tree.head)),
-                None => {}
+            let goes_on = match tree.leaf(index >> 6) {
+                Some(leaf) => each(index, &self.leaves[leaf as usize].slots[first..first + count]),
+                None if index == 0 => each(0, core::slice::from_ref(&tree.head)),
+                None => true,
+            };
+            if !goes_on {
+                return;
             }
             index += u32::try_from(count).expect("64 at most");
         }

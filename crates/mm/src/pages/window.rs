@@ -15,7 +15,7 @@ use units::{CpuId, Pfn};
 
 use crate::alloc::run::Run;
 use crate::base::event::{Detail, Trace, TraceEvent};
-use crate::base::frame::PageFlags;
+use crate::base::frame::{Frames, PageFlags};
 use crate::base::gfp::Gfp;
 use crate::base::ids::{MappingId, MemcgId};
 use crate::base::vmstat::MemcgStat;
@@ -155,31 +155,62 @@ impl PageCache {
         if core.alloc.goes_one_by_one() {
             return past;
         }
-        for slot in self.trees.slots(mapping, pages) {
-            let Slot::Page(pfn) = slot else { break };
-            let flags = core.alloc.frames.flags(pfn);
-            if flags.has_any(PageFlags::LOCKED.set(PageFlags::READAHEAD)) {
-                break;
+        self.trees.each_stretch(mapping, pages, |first, entries| {
+            if first != past {
+                return false;
             }
-            if *last != Some(pfn) {
-                if !Lru::mark_first_access(core, pfn, flags) {
-                    lru.mark_accessed(core, cpu, pfn);
+            for &entry in entries {
+                let Slot::Page(pfn) = decode(entry) else { return false };
+                let flags = core.alloc.frames.flags(pfn);
+                if flags.has_any(PageFlags::LOCKED.set(PageFlags::READAHEAD)) {
+                    return false;
                 }
-                *last = Some(pfn);
+                if *last != Some(pfn) {
+                    if !Lru::mark_first_access(core, pfn, flags) {
+                        lru.mark_accessed(core, cpu, pfn);
+                    }
+                    *last = Some(pfn);
+                }
+                past += 1;
             }
-            past += 1;
-        }
+            true
+        });
         past
+    }
+
+    /// Hands out the frames of the pages of a file at these places, one after the other; none where there is no page.
+    pub(crate) fn each_frame(
+        &self,
+        frames: &Frames,
+        mapping: MappingId,
+        pages: Range<u32>,
+        mut each: impl FnMut(Option<Pfn>),
+    ) {
+        let mut next = pages.start;
+        self.trees.each_stretch(mapping, pages.clone(), |first, entries| {
+            (next..first).for_each(|_| each(None));
+            next = first;
+            for &entry in entries {
+                each(match decode(entry) {
+                    Slot::Page(head) => Some(Pfn(head.0 + (next - frames.index(head)))),
+                    _ => None,
+                });
+                next += 1;
+            }
+            true
+        });
+        (next..pages.end).for_each(|_| each(None));
     }
 
     /// Unlocks the pages of a file at these places.
     pub(crate) fn unlock_pages<T: Trace>(&self, core: &mut Core<T>, mapping: MappingId, pages: Range<u32>) {
-        self.trees.each_stretch(mapping, pages, |entries| {
+        self.trees.each_stretch(mapping, pages, |_, entries| {
             for &entry in entries {
                 if let Slot::Page(pfn) = decode(entry) {
                     core.unlock_page(pfn);
                 }
             }
+            true
         });
     }
 }
