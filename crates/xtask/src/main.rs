@@ -1,5 +1,5 @@
-//! Developer commands: `cargo xtask test`, `docs`, `book`, `weight`, `determinism`, `mutants`, `sizes`,
-//! `python`.
+//! Developer commands: `cargo xtask test`, `docs`, `book`, `weight`, `instructions`, `determinism`, `mutants`,
+//! `sizes`, `python`.
 //!
 //! `test` is all that a change must pass, and what CI runs: format, lints, all tests, documents,
 //! benches once over, the determinism check, and the Python package. Every step runs even when one before it failed,
@@ -12,6 +12,7 @@ mod checkout;
 mod determinism;
 mod docs;
 mod full;
+mod instructions;
 mod mutants;
 mod python;
 mod quick;
@@ -40,6 +41,8 @@ usage: cargo xtask <command>
                 lines, seconds of builds and tests, dependencies, by crate; beside what it printed before
   sizes [PROGRAMS]
                 hold `pagetide size` to twelve real programs, in memory cgroups of this host; takes an hour
+  instructions [--write]
+                what a page costs, counted by callgrind, against docs/performance.md, or into it
   determinism   the same bytes from two runs, a debug and a release build, one job and two
   mutants [--mutants|--constants] [--shard K/N] [FILES]
                 which wrong code of mm's decisions, or of FILES, its tests let pass; takes hours";
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
             report.tell_times();
             report
         }
+        ["instructions", ref rest @ ..] => only("instructions", || instructions::run(rest)),
         ["determinism"] => only("determinism", determinism::check),
         ["python"] => only("the Python package", python::test),
         ["docs"] => only("documents", || docs::run(Mode::Write)),
@@ -80,7 +84,7 @@ fn main() -> ExitCode {
 
 /// The steps that every change must pass, of `more` beyond them.
 fn test(more: usize) -> Report {
-    let mut report = Report::new(10 + more);
+    let mut report = Report::new(11 + more);
     report.step("format", || cargo(&["fmt", "--all", "--check"], &[]));
     report.step("lints", || {
         cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], &[])
@@ -98,6 +102,7 @@ fn test(more: usize) -> Report {
     });
     report.step("determinism", determinism::check);
     report.step("worlds of the model", full::check_worlds);
+    report.step("instructions", || instructions::run(&[]));
     report.step("commands of the documents", || docs::run(Mode::Check));
     report.step("the Python package", python::test);
     report.step("tests", || cargo(&["test", "--workspace", "--no-fail-fast", "--locked"], &[]));
