@@ -20,6 +20,15 @@ pub(crate) struct Uncharged {
     folios: u64,
 }
 
+/// Pages that were charged one after the other.
+#[derive(Debug, Clone, Copy)]
+#[must_use]
+pub(crate) struct Charges {
+    pub(crate) pages: u32,
+    /// They are of a CPU's stock, or belong there if they are not used.
+    in_advance: bool,
+}
+
 impl Default for Uncharged {
     fn default() -> Self {
         Self { memcg: MemcgId::ROOT, pages: 0, folios: 0 }
@@ -53,33 +62,42 @@ impl Memcgs {
     }
 
     /// Takes up to `pages` single charges of `memcg` as [`Self::try_charge`] takes one after the other, as far as the
-    /// CPU holds them in advance; where it holds none a batch is charged for the first. Returns how many: none where a
-    /// limit stands in the way, or somebody wants to know of the batch. What is not used goes back by
-    /// [`Self::return_charges`], before anything else is charged on this CPU.
-    pub(crate) fn take_charges(&mut self, cpu: CpuId, memcg: MemcgId, pages: u32) -> u32 {
+    /// CPU holds them in advance; where it holds none a batch is charged for the first, or where there is no room for
+    /// that as many pages as there is room for. None where a limit stands in the way, or somebody wants to know of the
+    /// batch. What is not used goes back by [`Self::return_charges`], before anything else is charged.
+    pub(crate) fn take_charges(&mut self, cpu: CpuId, memcg: MemcgId, pages: u32) -> Charges {
         if memcg == MemcgId::ROOT {
-            return pages;
+            return Charges { pages, in_advance: true };
         }
         if let Some(held) = self.stocks[cpu.index()].pages.of(memcg)
             && held.amount > 0
         {
             let taken = held.amount.min(pages);
             held.amount -= taken;
-            return taken;
+            return Charges { pages: taken, in_advance: true };
         }
-        let batch = self.charge_batch;
-        let is_charged = !self.has_high(memcg) && self.try_charge(cpu, memcg, 1, batch) == Charge::Done;
-        u32::from(is_charged)
+        if self.has_high(memcg) {
+            return Charges { pages: 0, in_advance: true };
+        }
+        let room = self.ancestors(memcg).map(|id| self.margin(id)).min().unwrap_or(0);
+        if room < u64::from(self.charge_batch) {
+            let pages = u32::try_from(room).unwrap_or(u32::MAX).min(pages);
+            self.charge_by_force(memcg, u64::from(pages));
+            return Charges { pages, in_advance: false };
+        }
+        let is_charged = self.try_charge(cpu, memcg, 1, self.charge_batch) == Charge::Done;
+        Charges { pages: u32::from(is_charged), in_advance: true }
     }
 
     /// Gives back charges that were taken in vain.
-    pub(crate) fn return_charges(&mut self, cpu: CpuId, memcg: MemcgId, pages: u32) {
-        if pages == 0 || memcg == MemcgId::ROOT {
+    pub(crate) fn return_charges(&mut self, cpu: CpuId, memcg: MemcgId, charges: Charges, used: u32) {
+        let left = charges.pages - used;
+        if left == 0 || memcg == MemcgId::ROOT {
             return;
         }
         match self.stocks[cpu.index()].pages.of(memcg) {
-            Some(held) => held.amount += pages,
-            None => self.uncharge(memcg, u64::from(pages)), // Too near to a limit for a batch.
+            Some(held) if charges.in_advance => held.amount += left,
+            _ => self.uncharge(memcg, u64::from(left)),
         }
     }
 

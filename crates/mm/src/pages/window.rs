@@ -66,9 +66,9 @@ impl PageCache {
         while added.past < end && self.find(window.mapping, added.past).is_vacant() {
             let Some(run) = core.alloc.open_run(cpu, window.gfp, flags) else { break };
             let charged = core.cgroups.take_charges(cpu, window.memcg, end - added.past);
-            let places = added.past..added.past + charged;
+            let places = added.past..added.past + charged.pages;
             let filled = self.fill(core, lru, cpu, window, places, run, &mut each);
-            core.cgroups.return_charges(cpu, window.memcg, charged - filled.past);
+            core.cgroups.return_charges(cpu, window.memcg, charged, filled.past);
             added.past += filled.past;
             added.refilled += filled.refilled;
             if filled.past == 0 {
