@@ -328,19 +328,25 @@ impl PageCache {
         if first == 0 {
             self.clear(core, cpu, mapping);
         } else {
-            self.clear_shadows_from(core, cpu, mapping, first);
+            self.clear_shadows_in(core, cpu, mapping, first..u32::MAX);
         }
         true
     }
 
-    fn clear_shadows_from<T: Trace>(
+    /// Forgets what was evicted of a range.
+    fn clear_shadows_in<T: Trace>(
         &mut self,
         core: &mut Core<T>,
         cpu: CpuId,
         mapping: MappingId,
-        first: u32,
+        range: Range<u32>,
     ) {
-        for place in (first >> 6) as usize..self.trees.list[mapping.0 as usize].leaves().len() {
+        let head = &mut self.trees.list[mapping.0 as usize].head;
+        if range.start == 0 && (*head & SHADOW_BIT) != 0 {
+            *head = EMPTY;
+        }
+        let past = range.end.div_ceil(1 << 6) as usize;
+        for place in (range.start >> 6) as usize..past {
             let Some(leaf) = self.trees.list[mapping.0 as usize].leaves().get(place).copied() else { return };
             if leaf == NO_NODE {
                 continue;
@@ -350,7 +356,7 @@ impl PageCache {
             for offset in 0..SLOTS {
                 let index = begin + u32::try_from(offset).expect("64 slots");
                 let is_shadow = (self.trees.leaves[leaf as usize].slots[offset] & SHADOW_BIT) != 0;
-                if is_shadow && index >= first {
+                if is_shadow && range.contains(&index) {
                     emptied = self.trees.set(mapping, index, EMPTY);
                 }
             }
@@ -382,7 +388,7 @@ impl PageCache {
     }
 
     /// Frees the pages of `mapping` that nothing needs: what `drop_caches` does to a file, with
-    /// `clean_only`. Shadows stay. Returns the pages freed.
+    /// `clean_only`. What was evicted of it is forgotten, too. Returns the pages freed.
     pub fn invalidate<T: Trace>(
         &mut self,
         core: &mut Core<T>,
@@ -425,6 +431,9 @@ impl PageCache {
             lru.detach(core, pfn);
             self.remove_page(core, cpu, pfn, None);
             release_file_page(core, cpu, pfn);
+        }
+        if clean_only {
+            self.clear_shadows_in(core, cpu, mapping, range);
         }
         freed
     }
