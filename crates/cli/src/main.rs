@@ -46,6 +46,7 @@ fn main() -> ExitCode {
         Command::Export(args) => commands::export(args, &printer).map(done),
         Command::Import(args) => commands::import(args, &printer).map(done),
         Command::Trace(args) => commands::trace(args, &printer).map(done),
+        Command::Machine(args) => commands::machine(args, &printer).map(done),
         Command::Vm(args) => commands::vm(args, &printer).map(done),
         Command::Uml(args) => commands::uml(args, &printer).map(done),
     };

@@ -33,7 +33,8 @@ mod show;
 pub mod worlds;
 
 pub use keep::{folders, mmtests, numbers, trace};
-pub use name::{experiment, names};
+pub use name::written as workload_file;
+pub use name::{experiment, machine_file, names};
 pub use plan::{ablate, compare, grid, replay, size, sweep};
 pub use resolve::{program, program_file, program_request, zones};
 pub use run::{batch, capture, real, stepping};

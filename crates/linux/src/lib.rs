@@ -26,6 +26,7 @@ mod memory;
 mod monitor;
 mod owner;
 mod parse;
+pub mod probe;
 mod process;
 pub mod record;
 mod run;

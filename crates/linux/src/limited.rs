@@ -122,8 +122,38 @@ impl Room {
     /// It cannot be started, its group cannot be made, or it was stopped.
     pub fn run(&self, run: &LimitedRun<'_>, stop: &AtomicBool) -> Result<Limited, LinuxError> {
         run.cold.iter().for_each(|path| drop_from_cache(path));
-        self.create(run.limit)?;
-        let ended = self.run_in_group(run, stop);
+        self.in_group(run.limit, || self.run_in_group(run, stop))
+    }
+
+    /// Runs a command without a limit, and then lowers `memory.max` to that of `run`: how long the kernel takes to
+    /// reclaim what the command left in page cache beyond it, and how much that is.
+    ///
+    /// # Errors
+    /// As [`Room::run`]; a limit that is not reached.
+    pub fn time_reclaim(&self, run: &LimitedRun<'_>) -> Result<(Duration, Bytes), LinuxError> {
+        let failed = |error| LinuxError::Workload(workload::WorkloadError::System(error));
+        let limit = run.limit.unwrap_or_default();
+        run.cold.iter().for_each(|path| drop_from_cache(path));
+        self.in_group(None, || {
+            self.run_in_group(&LimitedRun { limit: None, ..run.clone() }, &AtomicBool::new(false))?;
+            let held =
+                || self.tree.read(GROUP, "memory.current").map(|text| text.trim().parse().unwrap_or(0));
+            let before: u64 = held().map_err(failed)?;
+            let begin = Instant::now();
+            self.tree.write(GROUP, "memory.max", &limit.get().to_string()).map_err(failed)?;
+            let took = begin.elapsed();
+            Ok((took, Bytes(before.saturating_sub(held().map_err(failed)?))))
+        })
+    }
+
+    /// Makes the group, has `work` done, and removes the group with all that is left in it.
+    fn in_group<R>(
+        &self,
+        limit: Option<Bytes>,
+        work: impl FnOnce() -> Result<R, LinuxError>,
+    ) -> Result<R, LinuxError> {
+        self.create(limit)?;
+        let ended = work();
         let group = self.cgroup.path.join(GROUP);
         kill_all(&group);
         let removed = retried(|| fs::remove_dir(&group));

@@ -35,8 +35,11 @@ struct AskedSubject(String, String);
 impl From<AskedSubject> for Subject {
     fn from(AskedSubject(what, text): AskedSubject) -> Self {
         match what.as_str() {
-            "file" => Self::File(PathBuf::from(text)),
-            "text" => Self::Text(text),
+            "file" => match Self::of_argument(&text) {
+                Self::Workload(path) => Self::File(PathBuf::from(path)),
+                subject => subject,
+            },
+            "text" => Self::of_text(text),
             _ => Self::Workload(text),
         }
     }

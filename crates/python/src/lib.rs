@@ -17,6 +17,7 @@
 //! | `replay.rs` | traces: replays, and how much memory one needs |
 //! | `simulation.rs` | a run that is stopped to look at it |
 //! | `names.rs` | names that can be given |
+//! | `written.rs` | workloads and machines of files |
 //!
 //! Left out: any decision about a run, a figure or a text. Types and docstrings for readers are in
 //! `python/pagetide/_native.pyi`, beside those here.
@@ -34,6 +35,7 @@ mod shown;
 mod simulation;
 mod table;
 mod work;
+mod written;
 
 use pyo3::prelude::*;
 
@@ -58,6 +60,8 @@ mod _native {
     use super::simulation::{Simulation, parse_moment};
     #[pymodule_export]
     use super::table::Table;
+    #[pymodule_export]
+    use super::written::{check_workload, probe_machine, read_machine, translate_fio};
 
     use super::PyResult;
     use pyo3::prelude::*;

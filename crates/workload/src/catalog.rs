@@ -6,7 +6,7 @@
 //!
 //! Left out: which kernel and machine it runs on, see [`crate::scenario`].
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use thiserror::Error;
 use trace::Trace;
@@ -27,6 +27,7 @@ use crate::programs::simoop::{self, Simoop};
 use crate::programs::small_files::{self, SmallFiles};
 use crate::system::System;
 use crate::system::outcome::{Outcome, WorkloadError};
+use crate::written::{self, Described, Mistake};
 
 /// What there is to know about a workload before it runs.
 #[derive(Debug, Clone, Copy)]
@@ -47,7 +48,16 @@ pub struct WorkloadSpec {
     pub varies: &'static [&'static str],
     /// The metrics that head its reports, most telling first.
     pub metrics: &'static [MetricSpec],
-    pub(crate) build: fn(&Params) -> Result<Program, ParamError>,
+    pub(crate) build: Build,
+}
+
+/// How a workload is made of its parameters.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Build {
+    /// By code.
+    Code(fn(&Params) -> Result<Program, ParamError>),
+    /// From a file.
+    Written(&'static Described),
 }
 
 /// All workloads, in the order in which lists show them.
@@ -60,6 +70,9 @@ pub fn with_program() -> impl Iterator<Item = &'static WorkloadSpec> {
     CATALOG.iter().chain([CAPTURED])
 }
 
+/// Workload files that were read, each once: what they name lives as long as the process, and reports look it up here.
+static FILES: Mutex<Vec<&'static WorkloadSpec>> = Mutex::new(Vec::new());
+
 /// A captured program is no part of the catalog: nothing can be said of it without a trace.
 const CAPTURED: &WorkloadSpec = &WorkloadSpec {
     name: captured::NAME,
@@ -70,7 +83,7 @@ const CAPTURED: &WorkloadSpec = &WorkloadSpec {
     balance: None,
     varies: captured::VARIES,
     metrics: captured::METRICS,
-    build: |params| captured::Program::from_params(params).map(Program::Captured),
+    build: Build::Code(|params| captured::Program::from_params(params).map(Program::Captured)),
 };
 
 const CATALOG: &[WorkloadSpec] = &[
@@ -83,7 +96,7 @@ const CATALOG: &[WorkloadSpec] = &[
         balance: None,
         varies: anon_and_file::VARIES,
         metrics: anon_and_file::METRICS,
-        build: |params| AnonAndFile::from_params(params).map(Program::AnonAndFile),
+        build: Build::Code(|params| AnonAndFile::from_params(params).map(Program::AnonAndFile)),
     },
     WorkloadSpec {
         name: hot_and_stream::NAME,
@@ -94,7 +107,7 @@ const CATALOG: &[WorkloadSpec] = &[
         balance: None,
         varies: hot_and_stream::VARIES,
         metrics: hot_and_stream::METRICS,
-        build: |params| HotAndStream::from_params(params).map(Program::HotAndStream),
+        build: Build::Code(|params| HotAndStream::from_params(params).map(Program::HotAndStream)),
     },
     WorkloadSpec {
         name: huge_faults::NAME,
@@ -105,7 +118,7 @@ const CATALOG: &[WorkloadSpec] = &[
         balance: None,
         varies: huge_faults::VARIES,
         metrics: huge_faults::METRICS,
-        build: |params| HugeFaults::from_params(params).map(Program::HugeFaults),
+        build: Build::Code(|params| HugeFaults::from_params(params).map(Program::HugeFaults)),
     },
     WorkloadSpec {
         name: inode_storm::NAME,
@@ -116,7 +129,7 @@ const CATALOG: &[WorkloadSpec] = &[
         balance: None,
         varies: inode_storm::VARIES,
         metrics: inode_storm::METRICS,
-        build: |params| InodeStorm::from_params(params).map(Program::InodeStorm),
+        build: Build::Code(|params| InodeStorm::from_params(params).map(Program::InodeStorm)),
     },
     WorkloadSpec {
         name: mapped_and_stream::NAME,
@@ -127,7 +140,7 @@ const CATALOG: &[WorkloadSpec] = &[
         balance: None,
         varies: mapped_and_stream::VARIES,
         metrics: mapped_and_stream::METRICS,
-        build: |params| MappedAndStream::from_params(params).map(Program::MappedAndStream),
+        build: Build::Code(|params| MappedAndStream::from_params(params).map(Program::MappedAndStream)),
     },
     WorkloadSpec {
         name: sequential_readers::NAME,
@@ -138,7 +151,7 @@ const CATALOG: &[WorkloadSpec] = &[
         balance: None,
         varies: sequential_readers::VARIES,
         metrics: sequential_readers::METRICS,
-        build: |params| SequentialReaders::from_params(params).map(Program::SequentialReaders),
+        build: Build::Code(|params| SequentialReaders::from_params(params).map(Program::SequentialReaders)),
     },
     WorkloadSpec {
         name: simoop::NAME,
@@ -149,7 +162,7 @@ const CATALOG: &[WorkloadSpec] = &[
         balance: None,
         varies: simoop::VARIES,
         metrics: simoop::METRICS,
-        build: |params| Simoop::from_params(params).map(Program::Simoop),
+        build: Build::Code(|params| Simoop::from_params(params).map(Program::Simoop)),
     },
     WorkloadSpec {
         name: small_files::NAME,
@@ -160,17 +173,25 @@ const CATALOG: &[WorkloadSpec] = &[
         balance: Some("created"),
         varies: small_files::VARIES,
         metrics: small_files::METRICS,
-        build: |params| SmallFiles::from_params(params).map(Program::SmallFiles),
+        build: Build::Code(|params| SmallFiles::from_params(params).map(Program::SmallFiles)),
     },
 ];
 
 /// A workload that is ready to run: a program with all parameters resolved.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Workload {
-    name: &'static str,
+    spec: &'static WorkloadSpec,
     params: Params,
     program: Program,
 }
+
+impl PartialEq for Workload {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name() && self.params == other.params && self.program == other.program
+    }
+}
+
+impl Eq for Workload {}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Program {
@@ -183,6 +204,7 @@ pub(crate) enum Program {
     SequentialReaders(SequentialReaders),
     Simoop(Simoop),
     SmallFiles(SmallFiles),
+    Written(written::Program),
 }
 
 impl WorkloadSpec {
@@ -203,13 +225,70 @@ impl WorkloadSpec {
         Params::defaults(self.params)
     }
 
+    /// The workload with its defaults and `pairs` of parameter names and values; of two values for one name the later
+    /// counts.
+    ///
+    /// # Errors
+    /// A wrong value, or values that do not go together.
+    pub fn with<'a>(
+        &'static self,
+        pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Workload, ParamError> {
+        let mut params = self.defaults();
+        for (name, value) in pairs {
+            params.set(name, value)?;
+        }
+        self.build(params)
+    }
+
     /// The workload with these parameters, which began as [`WorkloadSpec::defaults`].
     ///
     /// # Errors
     /// [`ParamError::Conflict`] when the parameters do not go together.
     pub fn build(&'static self, params: Params) -> Result<Workload, ParamError> {
-        let program = (self.build)(&params)?;
-        Ok(Workload { name: self.name, params, program })
+        let program = match self.build {
+            Build::Code(build) => build(&params)?,
+            Build::Written(file) => Program::Written(file.build(&params)?),
+        };
+        Ok(Workload { spec: self, params, program })
+    }
+
+    /// The workload that a file describes, see [`crate::written`].
+    ///
+    /// # Errors
+    /// The first mistake, with its place; a name that the catalog has.
+    pub fn of_file(text: &str) -> Result<&'static Self, Mistake> {
+        let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(same) = files.iter().find(|spec| spec.file_text() == Some(text)) {
+            return Ok(same);
+        }
+        let file = Described::read(text)?;
+        if with_program().any(|own| own.name == file.name) {
+            let message = format!("`{}` is the name of a built-in workload", file.name);
+            let hint = Some("give it another one in the line `name = ...`".to_owned());
+            return Err(Mistake { position: None, message, hint });
+        }
+        let file: &'static Described = Box::leak(Box::new(file));
+        let Described { name, help, params, phases, prepares, varies, metrics, .. } = *file;
+        let build = Build::Written(file);
+        let spec = Self { name, help, params, phases, prepares, balance: None, varies, metrics, build };
+        let spec: &'static Self = Box::leak(Box::new(spec));
+        files.push(spec);
+        Ok(spec)
+    }
+
+    /// The workload called `name`, be it from a file that was read: then the last one of that name.
+    pub fn known(name: &str) -> Option<&'static Self> {
+        let files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
+        Self::find(name).ok().or_else(|| files.iter().rev().find(|spec| spec.name == name).copied())
+    }
+
+    /// The text of the file that it comes from, if it does.
+    pub fn file_text(&self) -> Option<&'static str> {
+        match self.build {
+            Build::Code(_) => None,
+            Build::Written(file) => Some(file.text()),
+        }
     }
 }
 
@@ -244,17 +323,17 @@ impl Workload {
         name: &str,
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Self, InputError> {
-        let spec = WorkloadSpec::find(name)?;
-        let mut params = spec.defaults();
-        for (name, value) in pairs {
-            params.set(name, value)?;
-        }
-        Ok(spec.build(params)?)
+        Ok(WorkloadSpec::find(name)?.with(pairs)?)
     }
 
     /// Its name.
     pub fn name(&self) -> &'static str {
-        self.name
+        self.spec.name
+    }
+
+    /// What there is to know about it before it runs.
+    pub fn spec(&self) -> &'static WorkloadSpec {
+        self.spec
     }
 
     /// All parameters that it runs with, defaults included.
@@ -307,6 +386,7 @@ impl Workload {
         let asks = |choice: &str| self.params.choice("advice") == Some(choice);
         match &self.program {
             Program::AnonAndFile(program) => program.needs(),
+            Program::Written(program) => program.needs(),
             Program::HotAndStream(_) | Program::MappedAndStream(_) | Program::Captured(_) => {
                 vec![Need::Cgroups]
             }
@@ -330,7 +410,8 @@ impl Workload {
             | Program::MappedAndStream(_)
             | Program::Captured(_)
             | Program::SequentialReaders(_)
-            | Program::Simoop(_) => Vec::new(),
+            | Program::Simoop(_)
+            | Program::Written(_) => Vec::new(),
         }
     }
 
@@ -345,7 +426,8 @@ impl Workload {
             | Program::HotAndStream(_)
             | Program::HugeFaults(_)
             | Program::MappedAndStream(_)
-            | Program::SequentialReaders(_) => Vec::new(),
+            | Program::SequentialReaders(_)
+            | Program::Written(_) => Vec::new(),
         }
     }
 
@@ -361,6 +443,7 @@ impl Workload {
             Program::SequentialReaders(program) => program.footprint(machine),
             Program::Simoop(program) => program.footprint(machine),
             Program::SmallFiles(program) => program.footprint(machine),
+            Program::Written(program) => program.footprint(machine),
         }
     }
 
@@ -379,6 +462,7 @@ impl Workload {
             Program::SequentialReaders(program) => program.run(sys).await,
             Program::Simoop(program) => program.run(sys).await,
             Program::SmallFiles(program) => program.run(sys).await,
+            Program::Written(program) => program.run(sys).await,
         }
     }
 }

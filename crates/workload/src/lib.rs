@@ -9,6 +9,7 @@
 //! | [`scenario`] | a run in full, as a file |
 //! | [`mod@catalog`] | every program by name, with its parameters and metrics |
 //! | `programs` | the programs; `captured` makes again all that a captured one did |
+//! | [`written`] | programs of a user's own, as files |
 //! | [`replay`] | makes recorded requests against a kernel |
 //! | `parts` | what programs share: what one makes ([`Footprint`]), its cgroup ([`Limits`]), turns, chance |
 //! | [`system`] | a program's view of a kernel, what calls fail with, what a run comes to |
@@ -25,6 +26,7 @@ pub mod replay;
 pub mod scenario;
 pub mod system;
 pub mod trace;
+pub mod written;
 
 /// How people and files say what runs: names, parameters, amounts, metrics, kernels.
 mod language {
@@ -32,6 +34,7 @@ mod language {
     pub mod metric;
     pub mod names;
     pub mod params;
+    pub mod table;
     pub mod vocabulary;
 }
 
@@ -67,7 +70,7 @@ pub use language::metric::{Better, MetricSpec};
 pub use language::names::UnknownName;
 pub use language::params::{ParamError, ParamKind, ParamSpec, ParamValue, Params, Share};
 pub use language::vocabulary::{KernelError, KernelSpec, Vocabulary};
-pub use language::{amount, metric, names, params, vocabulary};
+pub use language::{amount, metric, names, params, table, vocabulary};
 pub use parts::footprint::{Footprint, MachineSize};
 pub use parts::limits::{self, Limits};
 pub use parts::memory_stat;

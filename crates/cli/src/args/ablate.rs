@@ -18,8 +18,8 @@ Examples:
     --features nofragment,watermark-boost-v2,fragment-stall"
 )]
 pub(crate) struct AblateArgs {
-    /// Workload by name, or a scenario file (*.toml) [example: hot-and-stream]
-    #[arg(value_name = "WORKLOAD|SCENARIO.toml")]
+    /// Workload by name, or a file: your own or a scenario (*.toml), fio jobs (*.fio) [example: hot-and-stream]
+    #[arg(value_name = "WORKLOAD|FILE")]
     pub(crate) subject: String,
     /// Features to switch, a list; may be repeated [example: root-aging,shared-memcg-walk]
     #[arg(long, value_name = "FEATURES", required = true, help_heading = "Run", allow_hyphen_values = true)]

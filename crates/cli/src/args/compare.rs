@@ -42,8 +42,8 @@ Examples:
   pagetide compare small-files --seeds 5 --out kept --resume --fail-if 'files_per_sec worse by 5%'"
 )]
 pub(crate) struct CompareArgs {
-    /// Workload by name, a scenario file (*.toml), or folders with recordings [example: hot-and-stream]
-    #[arg(value_name = "WORKLOAD|DIR", required = true)]
+    /// Workload by name, a file (*.toml, *.fio), or folders with recordings [example: hot-and-stream]
+    #[arg(value_name = "WORKLOAD|FILE|DIR", required = true)]
     pub(crate) subjects: Vec<String>,
     #[command(flatten)]
     pub(crate) scenario: ScenarioArgs,

@@ -13,8 +13,8 @@ use super::ScenarioArgs;
   pagetide explain hot-and-stream --kernel linux-5.4 --mem 256M --file hot --page 17
   pagetide explain sequential-readers --kernel linux-2.6.32 --folded > stacks.txt")]
 pub(crate) struct ExplainArgs {
-    /// A recording, or a workload or scenario file (*.toml) to run for it [example: recordings/run]
-    #[arg(value_name = "RECORDING|WORKLOAD|SCENARIO.toml")]
+    /// A recording, or a workload, by name or from a file (*.toml, *.fio), to run for it [example: recordings/run]
+    #[arg(value_name = "RECORDING|WORKLOAD|FILE")]
     pub(crate) subject: String,
     /// Tell the story of this file, or of memory, which is called anon:TASK/N [example: hot]
     #[arg(long, value_name = "NAME", conflicts_with = "folded")]

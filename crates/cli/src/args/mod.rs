@@ -12,6 +12,7 @@ mod export;
 mod grid;
 mod import;
 mod list;
+mod machine;
 mod plot;
 mod record;
 mod replay;
@@ -36,6 +37,7 @@ pub(crate) use export::{ExportArgs, ExportForm};
 pub(crate) use grid::GridArgs;
 pub(crate) use import::{ImportArgs, ImportForm};
 pub(crate) use list::{ListArgs, ListWhat};
+pub(crate) use machine::{MachineArgs, MachineCommand};
 pub(crate) use plot::PlotArgs;
 pub(crate) use record::RecordArgs;
 pub(crate) use replay::{ReadingArgs, ReplayArgs};
@@ -128,6 +130,8 @@ pub(crate) enum Command {
     Import(ImportArgs),
     /// Write a run as a trace that other programs show, such as the Perfetto user interface
     Trace(TraceArgs),
+    /// Write this host, or a built-in machine, as a machine file
+    Machine(MachineArgs),
     /// Get kernels that run as programs (User-Mode Linux)
     Uml(UmlArgs),
     /// Get kernels for virtual machines

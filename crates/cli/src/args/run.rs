@@ -10,10 +10,11 @@ use super::{EventsArgs, Format, PlotArgs, ScenarioArgs};
 #[command(after_help = "Examples:
   pagetide run hot-and-stream --kernel linux-5.4+root-aging
   pagetide run hot-and-stream --param stream=2G --mem 512M --format json
-  pagetide run scenario.toml --out recordings/first")]
+  pagetide run scenario.toml --out recordings/first
+  pagetide run my-server.toml --on uml:6.12")]
 pub(crate) struct RunArgs {
-    /// Workload by name, or a scenario file (*.toml) [example: hot-and-stream]
-    #[arg(value_name = "WORKLOAD|SCENARIO.toml")]
+    /// Workload by name, or a file: your own or a scenario (*.toml), fio jobs (*.fio) [example: hot-and-stream]
+    #[arg(value_name = "WORKLOAD|FILE")]
     pub(crate) subject: String,
     #[command(flatten)]
     pub(crate) scenario: ScenarioArgs,

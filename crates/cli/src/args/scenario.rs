@@ -74,8 +74,9 @@ pub(crate) struct ScenarioArgs {
     /// Print the resolved scenario instead of running it
     #[arg(long, help_heading = "Run")]
     pub(crate) dry_run: bool,
-    /// Simulated machine to run on [default: the workload's own] [example: vm-2cpu]
-    #[arg(long, value_name = "NAME", help_heading = "Machine")]
+    /// Simulated machine to run on, by name or a machine file (*.toml) [default: the workload's own]
+    /// [example: vm-2cpu]
+    #[arg(long, value_name = "NAME|FILE", help_heading = "Machine")]
     pub(crate) machine: Option<String>,
     /// Memory of a simulated or virtual machine [default: the workload's own] [example: 1016336kB]
     #[arg(long, value_name = "SIZE", help_heading = "Machine", allow_hyphen_values = true)]

@@ -24,8 +24,8 @@ Examples:
   pagetide sweep hot-and-stream --mem 256M..2G --seeds 100 --dask tcp://scheduler:8786 --out sweeps/mem"
 )]
 pub(crate) struct SweepArgs {
-    /// Workload by name, a scenario file (*.toml), or a trace [example: huge-faults]
-    #[arg(value_name = "WORKLOAD|SCENARIO.toml|TRACE")]
+    /// Workload by name, a file (*.toml, *.fio), or a trace [example: huge-faults]
+    #[arg(value_name = "WORKLOAD|FILE|TRACE")]
     pub(crate) subject: String,
     /// Parameter of the workload with its values; may be repeated [example: hot=25M..100M]
     #[arg(long = "param", value_name = "NAME=VALUES", help_heading = "Run", allow_hyphen_values = true)]

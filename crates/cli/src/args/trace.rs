@@ -22,8 +22,8 @@ Examples:
 pub(crate) struct TraceArgs {
     #[command(subcommand)]
     pub(crate) command: Option<TraceCommand>,
-    /// A recording, or a workload or scenario file (*.toml) to run for it [example: recordings/run]
-    #[arg(value_name = "RECORDING|WORKLOAD|SCENARIO.toml", required = true)]
+    /// A recording, or a workload, by name or from a file (*.toml, *.fio), to run for it [example: recordings/run]
+    #[arg(value_name = "RECORDING|WORKLOAD|FILE", required = true)]
     pub(crate) subject: Option<String>,
     #[command(flatten)]
     pub(crate) scenario: ScenarioArgs,

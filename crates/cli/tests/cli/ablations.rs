@@ -172,7 +172,7 @@ fn what_is_no_ablation_is_refused_before_anything_runs() {
     error: the following required arguments were not provided:
       --features <FEATURES>
 
-    Usage: pagetide ablate --features <FEATURES> <WORKLOAD|SCENARIO.toml>
+    Usage: pagetide ablate --features <FEATURES> <WORKLOAD|FILE>
 
     For more information, try '--help'.
     exit 2
@@ -234,7 +234,7 @@ fn what_is_no_ablation_is_refused_before_anything_runs() {
     error: the following required arguments were not provided:
       --out <DIR>
 
-    Usage: pagetide ablate --features <FEATURES> --out <DIR> --resume <WORKLOAD|SCENARIO.toml>
+    Usage: pagetide ablate --features <FEATURES> --out <DIR> --resume <WORKLOAD|FILE>
 
     For more information, try '--help'.
     exit 2

@@ -77,7 +77,7 @@ fn what_has_no_events_or_no_place_for_them_is_refused_before_anything_runs() {
     error: the following required arguments were not provided:
       --out <DIR>
 
-    Usage: pagetide run --out <DIR> --events <WHICH> <WORKLOAD|SCENARIO.toml>
+    Usage: pagetide run --out <DIR> --events <WHICH> <WORKLOAD|FILE>
 
     For more information, try '--help'.
     exit 2

@@ -141,7 +141,7 @@ fn what_it_cannot_answer_is_refused_with_what_can() {
     error: the following required arguments were not provided:
       --file <NAME>
 
-    Usage: pagetide explain --file <NAME> --page <N|N-M> <RECORDING|WORKLOAD|SCENARIO.toml>
+    Usage: pagetide explain --file <NAME> --page <N|N-M> <RECORDING|WORKLOAD|FILE>
 
     For more information, try '--help'.
     exit 2

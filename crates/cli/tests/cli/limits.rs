@@ -166,7 +166,7 @@ fn another_comparison_does_not_go_on_there() {
     error: the following required arguments were not provided:
       --out <DIR>
 
-    Usage: pagetide compare --out <DIR> --param <NAME=VALUE> --mem <SIZE> --resume <WORKLOAD|DIR>...
+    Usage: pagetide compare --out <DIR> --param <NAME=VALUE> --mem <SIZE> --resume <WORKLOAD|FILE|DIR>...
 
     For more information, try '--help'.
     exit 2

@@ -32,6 +32,7 @@ fn lists_name_what_other_commands_take() {
      vm-2cpu            1     2     1016336k          100  virtio_ram
      guest-tcg          1     2         512M         5700  virtio_ram
      guest-uml          1     1         512M          100  ubd
+     x86-64             1     8          16G          100  nvme
      skylake-1s         1     8          32G          100  sata_hdd
      haswell-2s         2    48          64G          100  sata_hdd
      evo-ssd            1     8          16G          100  sata_evo
@@ -46,6 +47,9 @@ fn lists_name_what_other_commands_take() {
                     `--on vm:VERSION` makes it       6.12 and 7.2 (docs/fidelity.md)
      guest-uml      a guest of User-Mode Linux, as   measured: guests of 5.10, 6.1,
                     `--on uml:VERSION` makes it      6.12 and 7.2 (docs/uml.md)
+     x86-64         any x86-64 server: nodes, CPUs,  zones by the rule of x86-64;
+                    disk and costs as a machine      costs of a core of 2018
+                    file says
      skylake-1s     one socket of 2017               source 4; zones in proportion
                                                      to memory
      haswell-2s     two sockets of 2014              source 4; zones in proportion

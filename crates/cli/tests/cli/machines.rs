@@ -37,3 +37,88 @@ fn a_guest_of_a_kernel_that_nobody_measured_says_what_is_assumed() {
         !scene.data(&format!("{run} --kernel linux-5.4").replace("guest-tcg", "vm-2cpu")).contains("assumed")
     );
 }
+
+#[test]
+fn a_machine_file_is_a_machine() {
+    let scene = Scene::new();
+    scene.file(
+        "server.toml",
+        "memory = \"96M\"\nnodes = 2\ncpus = 4\n[disk]\nclass = \"ssd\"\n[costs]\nsyscall = \"1us\"\n[sysctls]\n\"vm.swappiness\" = 10\n",
+    );
+    let dry = scene.data("run hot-and-stream --machine server.toml --dry-run");
+    let said: Vec<&str> =
+        dry.lines().filter(|line| line.starts_with("machine") || line.starts_with("mem")).collect();
+    assert_eq!(said, ["machine = \"x86-64+nodes=2+cpus=4+disk=ssd+costs=syscall:1us\"", "mem = \"96M\""]);
+    assert!(dry.contains("\"vm.swappiness\" = 10"), "{dry}");
+    let own =
+        scene.data("run hot-and-stream --machine server.toml --mem 80M --set vm.swappiness=20 --dry-run");
+    assert!(own.contains("mem = \"80M\"") && own.contains("\"vm.swappiness\" = 20"), "{own}");
+    scene.data("run hot-and-stream --machine server.toml --param hot=2M --param stream=128M");
+}
+
+#[test]
+fn a_built_in_machine_is_shown_as_a_file_that_is_the_same_machine() {
+    let scene = Scene::new();
+    scene.file("same.toml", scene.data("machine show skylake-1s"));
+    let run = |machine: &str| {
+        scene.data(&format!(
+            "run hot-and-stream --machine {machine} --mem 128M --param hot=2M --param stream=64M --format csv"
+        ))
+    };
+    let lines = |text: String| {
+        text.lines().filter(|line| !line.contains("wall_seconds")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(lines(run("same.toml")).len(), lines(run("skylake-1s")).len());
+}
+
+#[test]
+fn wrong_machine_files_are_told() {
+    let scene = Scene::new();
+    scene.file("cost.toml", "[costs]\nsyscal = \"1us\"\n").file("word.toml", "ram = \"64G\"\n");
+    insta::assert_snapshot!(
+        crate::support::refused(&scene, &[
+            "run hot-and-stream --machine cost.toml",
+            "run hot-and-stream --machine word.toml",
+            "run hot-and-stream --machine none.toml",
+            "run hot-and-stream --machine word.toml --on uml:6.12",
+            "machine show vm-3cpu",
+            "machine probe --dir none",
+        ]),
+        @r#"
+        $ run hot-and-stream --machine cost.toml
+        error: `cost.toml` cannot be run
+          caused by: line 2, column 1: cost `syscal = 1us` cannot be so
+        hint: a name of `pagetide machine show x86-64`, and a time such as `"120ns"`
+        exit 1
+
+        $ run hot-and-stream --machine word.toml
+        error: `word.toml` cannot be run
+          caused by: line 1, column 1: unknown key `ram` of the file
+        hint: known names: `base`, `help`, `memory`, `nodes`, `cpus`, `hz`, `cpu_percent`, `disk`, `costs`, `sysctls`
+        exit 1
+
+        $ run hot-and-stream --machine none.toml
+        error: cannot read `none.toml`
+          caused by: No such file or directory (os error 2)
+        hint: check the path; `pagetide run WORKLOAD --dry-run > FILE.toml` writes a scenario
+        exit 1
+
+        $ run hot-and-stream --machine word.toml --on uml:6.12
+        error: `word.toml` cannot be run
+          caused by: line 1, column 1: unknown key `ram` of the file
+        hint: known names: `base`, `help`, `memory`, `nodes`, `cpus`, `hz`, `cpu_percent`, `disk`, `costs`, `sysctls`
+        exit 1
+
+        $ machine show vm-3cpu
+        error: unknown machine `vm-3cpu`
+        hint: `pagetide list machines` shows the names
+        exit 1
+
+        $ machine probe --dir none
+        timing calls, the disk and reclaim; it takes some ten seconds
+        error: no file can be made in `none`: entity not found
+        hint: name a folder of yours with 64 MiB to spare by `--dir`
+        exit 1
+        "#
+    );
+}

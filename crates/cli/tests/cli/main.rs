@@ -34,5 +34,6 @@ mod swaps;
 mod sweeps;
 mod trace_info;
 mod traces;
+mod workload_files;
 mod worlds;
 mod wrong_inputs;

@@ -203,7 +203,7 @@ fn one_name_was_given_twice_and_the_last_value_taken() {
     $ sweep hot-and-stream --on sim --on host --set vm.swappiness=1,2
     error: the argument '--on <BACKEND>' cannot be used multiple times
 
-    Usage: pagetide sweep [OPTIONS] <WORKLOAD|SCENARIO.toml|TRACE>
+    Usage: pagetide sweep [OPTIONS] <WORKLOAD|FILE|TRACE>
 
     For more information, try '--help'.
     exit 2
@@ -351,29 +351,29 @@ fn mistakes_that_only_the_model_knows_had_no_line() {
         ["run range.toml", "run choice.toml", "run kernel.toml", "run host.toml", "run guest.toml"];
     insta::assert_snapshot!(refused(&scene, &commands), @"
     $ run range.toml
-    error: `range.toml` is no scenario that can run
+    error: `range.toml` cannot be run
       caused by: line 7, column 18: `101` is no value for `vm.dirty_ratio`: it takes 0 to 100
     exit 1
 
     $ run choice.toml
-    error: `choice.toml` is no scenario that can run
+    error: `choice.toml` cannot be run
       caused by: line 6, column 17: `3` is no value for `thp.enabled`: it takes one of always, madvise, never
     exit 1
 
     $ run kernel.toml
-    error: `kernel.toml` is no scenario that can run
+    error: `kernel.toml` cannot be run
       caused by: line 4, column 10: `linux-5.5` has `root-aging` already
     hint: leave `+root-aging` out
     exit 1
 
     $ run host.toml
-    error: `host.toml` is no scenario that can run
+    error: `host.toml` cannot be run
       caused by: line 2, column 7: `mem` cannot be `64M`: this host has the memory that it has
     hint: leave it out, or bound what the run may use with `--host-limit`
     exit 1
 
     $ run guest.toml
-    error: `guest.toml` is no scenario that can run
+    error: `guest.toml` cannot be run
       caused by: line 2, column 10: `kernel` cannot be `linux-5.4`: the guest runs Debian's 6.12
     hint: leave it out, or simulate it with `--on sim`
     exit 1

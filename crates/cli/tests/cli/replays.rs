@@ -226,7 +226,7 @@ fn what_is_wrong_with_a_replay_is_told_with_its_remedy() {
 
     $ replay trace.csv --mem 64M --machine laptop
     error: unknown machine `laptop`
-    hint: known names: `vm-2cpu`, `guest-tcg`, `guest-uml`, `skylake-1s`, `haswell-2s`, `evo-ssd`, `quad-node-16g`, `s390-fcp`
+    hint: known names: `vm-2cpu`, `guest-tcg`, `guest-uml`, `x86-64`, `skylake-1s`, `haswell-2s`, `evo-ssd`, `quad-node-16g`, `s390-fcp`
     exit 1
 
     $ replay - --policy lru --capacity 1

@@ -35,6 +35,7 @@ fn help_of_each_command() {
       export   Write recordings in the form of another suite
       import   Read runs of another suite as recordings
       trace    Write a run as a trace that other programs show, such as the Perfetto user interface
+      machine  Write this host, or a built-in machine, as a machine file
       uml      Get kernels that run as programs (User-Mode Linux)
       vm       Get kernels for virtual machines
 
@@ -60,10 +61,11 @@ fn help_of_each_command() {
     insta::assert_snapshot!(scene.shown("run -h"), @"
     Run one workload on one kernel
 
-    Usage: pagetide run [OPTIONS] <WORKLOAD|SCENARIO.toml>
+    Usage: pagetide run [OPTIONS] <WORKLOAD|FILE>
 
     Arguments:
-      <WORKLOAD|SCENARIO.toml>  Workload by name, or a scenario file (*.toml) [example: hot-and-stream]
+      <WORKLOAD|FILE>  Workload by name, or a file: your own or a scenario (*.toml), fio jobs (*.fio)
+                       [example: hot-and-stream]
 
     Options:
       -h, --help  Print help (see more with '--help')
@@ -81,17 +83,17 @@ fn help_of_each_command() {
                                 is wrong is a bug of pagetide
 
     Machine:
-          --machine <NAME>      Simulated machine to run on [default: the workload's own] [example:
-                                vm-2cpu]
-          --mem <SIZE>          Memory of a simulated or virtual machine [default: the workload's own]
-                                [example: 1016336kB]
-          --swap <AREAS>        What a simulated or virtual machine swaps to: zram:SIZE, disk:SIZE,
-                                several with commas, each perhaps with ,prio=N behind it, or none
-                                [default: the workload's own] [example: zram:256M]
-          --set <SYSCTL=VALUE>  Sysctl to set; may be repeated [default: the kernel's own] [example:
-                                vm.swappiness=10]
-          --kernel <KERNEL>     Simulated kernel, with features added (+) or taken away (-) [default:
-                                linux-6.12] [example: linux-5.4+root-aging]
+          --machine <NAME|FILE>  Simulated machine to run on, by name or a machine file (*.toml)
+                                 [default: the workload's own] [example: vm-2cpu]
+          --mem <SIZE>           Memory of a simulated or virtual machine [default: the workload's own]
+                                 [example: 1016336kB]
+          --swap <AREAS>         What a simulated or virtual machine swaps to: zram:SIZE, disk:SIZE,
+                                 several with commas, each perhaps with ,prio=N behind it, or none
+                                 [default: the workload's own] [example: zram:256M]
+          --set <SYSCTL=VALUE>   Sysctl to set; may be repeated [default: the kernel's own] [example:
+                                 vm.swappiness=10]
+          --kernel <KERNEL>      Simulated kernel, with features added (+) or taken away (-) [default:
+                                 linux-6.12] [example: linux-5.4+root-aging]
 
     Guest:
           --vm-cpus <N>       With `--on uml:` or `vm:`: CPUs [default: 2; of `uml:` 1] [example: 4]
@@ -131,16 +133,17 @@ fn help_of_each_command() {
       pagetide run hot-and-stream --kernel linux-5.4+root-aging
       pagetide run hot-and-stream --param stream=2G --mem 512M --format json
       pagetide run scenario.toml --out recordings/first
+      pagetide run my-server.toml --on uml:6.12
     exit 0
     ");
     insta::assert_snapshot!(scene.shown("compare -h"), @"
     Put kernels, or recordings made earlier, side by side
 
-    Usage: pagetide compare [OPTIONS] <WORKLOAD|DIR>...
+    Usage: pagetide compare [OPTIONS] <WORKLOAD|FILE|DIR>...
 
     Arguments:
-      <WORKLOAD|DIR>...  Workload by name, a scenario file (*.toml), or folders with recordings
-                         [example: hot-and-stream]
+      <WORKLOAD|FILE|DIR>...  Workload by name, a file (*.toml, *.fio), or folders with recordings
+                              [example: hot-and-stream]
 
     Options:
       -h, --help  Print help (see more with '--help')
@@ -159,17 +162,17 @@ fn help_of_each_command() {
                                 [example: 2]
 
     Machine:
-          --machine <NAME>      Simulated machine to run on [default: the workload's own] [example:
-                                vm-2cpu]
-          --mem <SIZE>          Memory of a simulated or virtual machine [default: the workload's own]
-                                [example: 1016336kB]
-          --swap <AREAS>        What a simulated or virtual machine swaps to: zram:SIZE, disk:SIZE,
-                                several with commas, each perhaps with ,prio=N behind it, or none
-                                [default: the workload's own] [example: zram:256M]
-          --set <SYSCTL=VALUE>  Sysctl to set; may be repeated [default: the kernel's own] [example:
-                                vm.swappiness=10]
-          --kernel <KERNEL>     Simulated kernel to compare; repeated [default: the source's own before
-                                and after] [example: linux-6.1]
+          --machine <NAME|FILE>  Simulated machine to run on, by name or a machine file (*.toml)
+                                 [default: the workload's own] [example: vm-2cpu]
+          --mem <SIZE>           Memory of a simulated or virtual machine [default: the workload's own]
+                                 [example: 1016336kB]
+          --swap <AREAS>         What a simulated or virtual machine swaps to: zram:SIZE, disk:SIZE,
+                                 several with commas, each perhaps with ,prio=N behind it, or none
+                                 [default: the workload's own] [example: zram:256M]
+          --set <SYSCTL=VALUE>   Sysctl to set; may be repeated [default: the kernel's own] [example:
+                                 vm.swappiness=10]
+          --kernel <KERNEL>      Simulated kernel to compare; repeated [default: the source's own before
+                                 and after] [example: linux-6.1]
 
     Guest:
           --vm-cpus <N>       With `--on uml:` or `vm:`: CPUs [default: 2; of `uml:` 1] [example: 4]

@@ -82,7 +82,7 @@ fn what_no_machine_can_swap_to_is_refused_in_words() {
     hint: leave it out, or boot a guest with it by `--on uml:VERSION`
     exit 1
     $ run zero.toml
-    error: `zero.toml` is no scenario that can run
+    error: `zero.toml` cannot be run
       caused by: line 6, column 8: swap cannot be `disk:0`: an area has 1M to 128G
     hint: write it as `zram:256M`, `disk:1G`, both with a comma between, `disk:1G,zram:256M,prio=100`, `zswap:20%+disk:1G`, or `none`
     exit 1

@@ -94,7 +94,7 @@ fn a_folder_of_another_plan_is_refused_with_what_differs() {
     error: the following required arguments were not provided:
       --out <DIR>
 
-    Usage: pagetide sweep --out <DIR> --param <NAME=VALUES> --kernel <VALUES> --mem <VALUES> --resume <WORKLOAD|SCENARIO.toml|TRACE>
+    Usage: pagetide sweep --out <DIR> --param <NAME=VALUES> --kernel <VALUES> --mem <VALUES> --resume <WORKLOAD|FILE|TRACE>
 
     For more information, try '--help'.
     exit 2

@@ -186,19 +186,19 @@ fn a_wrong_scenario_file_is_told_by_line_and_column() {
     let commands = ["run key.toml", "run mem.toml", "run toml.toml", "run binary.toml", "run none.toml"];
     insta::assert_snapshot!(refused(&scene, &commands), @r#"
     $ run key.toml
-    error: `key.toml` is no scenario that can run
+    error: `key.toml` cannot be run
       caused by: line 5, column 1: unknown key `kernal`
     hint: did you mean `kernel`?
     exit 1
 
     $ run mem.toml
-    error: `mem.toml` is no scenario that can run
+    error: `mem.toml` cannot be run
       caused by: line 4, column 7: `mem`: `-64M` is negative
     hint: write a whole number with an optional suffix, such as `256M`, `1016336kB` or `18G`
     exit 1
 
     $ run toml.toml
-    error: `toml.toml` is no scenario that can run
+    error: `toml.toml` cannot be run
       caused by: line 1, column 12: string values must be quoted, expected literal string
     hint: a line is `key = 5` or `key = "text"`; `--dry-run` prints a whole file
     exit 1
@@ -538,13 +538,13 @@ fn what_is_said_of_a_virtual_machine_needs_one_and_makes_sense() {
     exit 1
 
     $ run sim.toml
-    error: `sim.toml` is no scenario that can run
+    error: `sim.toml` cannot be run
       caused by: line 5, column 2: `[vm]` is for virtual machines, and this runs on `sim`
     hint: add `--on vm:VERSION`, such as `--on vm:6.12`, or leave it out
     exit 1
 
     $ run nodes.toml
-    error: `nodes.toml` is no scenario that can run
+    error: `nodes.toml` cannot be run
       caused by: line 6, column 1: `numa_nodes` of a virtual machine cannot be `3`: each node needs a CPU, and there are 2
     hint: give it more CPUs or fewer nodes: `--vm-cpus 4 --vm-nodes 2`
     exit 1

@@ -50,7 +50,7 @@ pub enum LabError {
         hint: Option<&'static str>,
     },
     /// A scenario file is wrong.
-    #[error("`{}` is no scenario that can run", path.display())]
+    #[error("`{}` cannot be run", path.display())]
     File {
         /// The file.
         path: PathBuf,

@@ -149,6 +149,10 @@ fn outside(scenario: &Scenario) -> Vec<String> {
         reasons.push(format!("{mem} of memory"));
     }
     let (workload, params) = (scenario.workload.name(), scenario.workload.params());
+    if scenario.workload.spec().file_text().is_some() {
+        reasons.push("a workload of a file".to_owned());
+        return reasons;
+    }
     if workload == workload::captured::NAME {
         reasons.push(TRACE.to_owned());
         return reasons;

@@ -121,7 +121,7 @@ pub fn plan(request: &Request, named: &[String], seeds: u64) -> Result<Ablation,
 fn base(request: &Request) -> Result<Scenario, LabError> {
     let of_source = match &request.subject {
         Subject::Workload(name) => Experiment::of(name).map(|source| source.kernels[0].to_owned()),
-        Subject::File(_) | Subject::Text(_) => None,
+        Subject::File(_) | Subject::Written { .. } | Subject::Text(_) => None,
     };
     let scenario = Request { kernel: request.kernel.clone().or(of_source), ..request.clone() }.resolve()?;
     match &scenario.backend {
@@ -276,7 +276,7 @@ impl Ablation {
             runs: outcomes.iter().skip(index).step_by(self.variants.len()).map(run).collect(),
         };
         let workload = self.plan.subject.clone();
-        let varies = WorkloadSpec::find(&workload).map_or(&[][..], |spec| spec.varies);
+        let varies = WorkloadSpec::known(&workload).map_or(&[][..], |spec| spec.varies);
         Ablated {
             workload,
             factors: self.factors.iter().map(ToString::to_string).collect(),

@@ -19,7 +19,7 @@ use crate::plan::sweep::folder::first_and_hash;
 use crate::plan::sweep::{PlanOf, SweepFolder};
 use crate::resolve::defaults::guest_mem;
 use crate::resolve::planned::PlannedRun;
-use crate::resolve::request::{GuestRequest, Request, Subject};
+use crate::resolve::request::{GuestRequest, Request};
 use crate::resolve::setting::machine_spec;
 use crate::resolve::texts::{first_twice, kernel_named, listed};
 use crate::resolve::variant::{Variant, label, variant};
@@ -148,9 +148,7 @@ struct Sides<'a> {
 impl Sides<'_> {
     /// Whether what is simulated runs on the guest's machine without anybody having named it.
     fn guest_stands_for_machine(&self) -> bool {
-        self.guest.is_some()
-            && self.request.machine.is_none()
-            && matches!(self.request.subject, Subject::Workload(_))
+        self.guest.is_some() && self.request.machine.is_none() && self.request.subject.is_workload()
     }
 
     /// The request for `backend`, and a sentence on what is for the simulated side only. What is said
@@ -160,7 +158,7 @@ impl Sides<'_> {
         if self.guest.is_some() && !backend.is_guest() {
             asked.guest = GuestRequest::default();
         }
-        if let (Backend::Sim, Some(guest), Subject::Workload(_)) = (backend, &self.guest, &asked.subject) {
+        if let (Backend::Sim, Some(guest), true) = (backend, &self.guest, asked.subject.is_workload()) {
             // It would be no comparison if the model were another machine, or had more memory.
             let machine = guest.guest_machine().expect("it is a guest");
             asked.machine.get_or_insert_with(|| machine.to_owned());

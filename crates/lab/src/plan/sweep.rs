@@ -212,7 +212,7 @@ pub(crate) fn sizes(option: &'static str, text: &str) -> Result<Vec<Bytes>, LabE
 
 /// A workload's name or a scenario file is none; of the rest, what could be a file is one.
 fn is_trace(subject: &str) -> bool {
-    let is_file = matches!(Subject::of_argument(subject), Subject::File(_));
+    let is_file = !matches!(Subject::of_argument(subject), Subject::Workload(_));
     let could_be = subject == STDIN || subject.contains(['.', '/']) || Path::new(subject).is_file();
     !is_file && WorkloadSpec::find(subject).is_err() && could_be
 }

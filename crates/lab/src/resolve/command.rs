@@ -10,14 +10,17 @@ use crate::resolve::texts::shell_quoted;
 
 /// The command that runs `scenario`, with all that differs from the workload's defaults.
 pub fn command(scenario: &Scenario) -> String {
-    let mut command = format!("pagetide run {}", scenario.workload.name());
+    let spec = scenario.workload.spec();
+    // Where its file lies nobody knows; it is called after the workload as a rule.
+    let file = if spec.file_text().is_some() { ".toml" } else { "" };
+    let mut command = format!("pagetide run {}{file}", spec.name);
     let mut add = |option: &str, value: &str| {
         command.push_str(&format!(" --{option} {}", shell_quoted(value)));
     };
     if let Some(kernel) = &scenario.kernel {
         add("kernel", &kernel.to_string());
     }
-    let defaults = defaults(scenario.workload.name(), scenario.backend.clone());
+    let defaults = defaults(spec, scenario.backend.clone());
     let defaults = defaults.expect("the workload was made from it");
     let mut implied = defaults.mem;
     if let Some(machine) = scenario.machine.as_deref().filter(|own| Some(*own) != defaults.machine.as_deref())

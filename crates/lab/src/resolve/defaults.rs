@@ -16,8 +16,7 @@ use crate::resolve::texts::{kernel_named, newest_kernel};
 
 /// The workload in its source's setting, or on the first machine where it has none; on the newest
 /// kernel. On a real one what is there.
-pub(crate) fn defaults(name: &str, backend: Backend) -> Result<Scenario, LabError> {
-    let spec = WorkloadSpec::find(name)?;
+pub(crate) fn defaults(spec: &'static WorkloadSpec, backend: Backend) -> Result<Scenario, LabError> {
     let mut scenario = Scenario {
         workload: spec.build(spec.defaults())?,
         kernel: None,

@@ -22,9 +22,12 @@ pub(crate) fn check(scenario: &Scenario, setting: &Setting) -> Result<(), Scenar
         let disks = if there == 1 { "disk" } else { "disks" };
         return refused(
             format!("`{name}` puts its files on {wanted} disks, and machine `{machine}` has {there} {disks}"),
-            format!(
-                "put all on one with `--param disks=1`, or take a machine with more, as `{base}+disks={wanted}`"
-            ),
+            match scenario.workload.spec().file_text() {
+                Some(_) => format!("take a machine with more, as `--machine {base}+disks={wanted}`"),
+                None => format!(
+                    "put all on one with `--param disks=1`, or take a machine with more, as `{base}+disks={wanted}`"
+                ),
+            },
         );
     }
     let is_xfs = scenario.workload.params().get("filesystem") == Some(workload::ParamValue::Choice("xfs"));

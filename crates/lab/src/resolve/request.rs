@@ -4,7 +4,6 @@
 //! from its defaults. All names and values are checked here, before anything runs.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use kernel::Filesystem;
@@ -20,7 +19,9 @@ use workload::small_files::{FULL, SOURCE_MEMORY};
 use workload::{Backend, MachineSize, ParamError, Params, Scenario, ScenarioError, WorkloadSpec};
 
 use crate::error::LabError;
+use crate::name::machine_file;
 use crate::name::names::Names;
+use crate::name::written;
 use crate::resolve::defaults::{default_swap, defaults, fill_in, guest_of, is_full};
 use crate::resolve::disks;
 use crate::resolve::program;
@@ -35,6 +36,13 @@ pub enum Subject {
     Workload(String),
     /// A scenario file.
     File(PathBuf),
+    /// A workload file, and what it has in it.
+    Written {
+        /// Where it lies.
+        path: PathBuf,
+        /// Its text.
+        text: String,
+    },
     /// What a scenario file has in it.
     Text(String),
 }
@@ -43,14 +51,32 @@ pub enum Subject {
 const UNNAMED: &str = "scenario text";
 
 impl Subject {
-    /// A scenario file if it is called so (`*.toml`), a workload otherwise.
+    /// A scenario or workload file if it is called so (`*.toml`, `*.fio`), a workload by name otherwise. A file is
+    /// looked at: a workload file has tasks, and a scenario names a workload.
     pub fn of_argument(argument: &str) -> Self {
         let path = Path::new(argument);
-        if path.extension() == Some(OsStr::new("toml")) {
+        if written::is_called_so(path)
+            && let Ok(text) = std::fs::read_to_string(path)
+            && written::is_one(path, &text)
+        {
+            return Self::Written { path: path.to_owned(), text };
+        }
+        if written::is_called_so(path) {
             Self::File(path.to_owned())
         } else {
             Self::Workload(argument.to_owned())
         }
+    }
+
+    /// A workload file or a scenario, as its text has it.
+    pub fn of_text(text: String) -> Self {
+        let path = PathBuf::from(UNNAMED);
+        if written::is_one(&path, &text) { Self::Written { path, text } } else { Self::Text(text) }
+    }
+
+    /// Whether it names what runs and no more, as a scenario does.
+    pub fn is_workload(&self) -> bool {
+        matches!(self, Self::Workload(_) | Self::Written { .. })
     }
 }
 
@@ -152,6 +178,7 @@ impl Request {
     pub fn resolve_telling(&self) -> Result<(Scenario, Option<String>), LabError> {
         let names = Names::default();
         let moved_to = self.backend.as_deref().map(str::parse::<Backend>).transpose()?;
+        let mut of_file = None;
         let (scenario, unused) = match &self.subject {
             Subject::Workload(name) => {
                 let is_path = name.contains('/') || Path::new(name).exists();
@@ -162,10 +189,12 @@ impl Request {
                          `pagetide report DIR` shows recordings",
                     ));
                 }
-                let mut scenario = defaults(name, moved_to.unwrap_or_default())?;
-                self.apply_to(&mut scenario, &names)?;
-                check(&scenario)?;
-                (scenario, Vec::new())
+                (self.with_defaults(WorkloadSpec::find(name)?, moved_to, &names)?, Vec::new())
+            }
+            Subject::Written { path, text } => {
+                let read = written::read(path, text)?;
+                of_file = read.told;
+                (self.with_defaults(read.spec, moved_to, &names)?, Vec::new())
             }
             Subject::File(path) => self.read(path, &read_file(path)?, moved_to.as_ref(), &names)?,
             Subject::Text(text) => self.read(Path::new(UNNAMED), text, moved_to.as_ref(), &names)?,
@@ -173,7 +202,20 @@ impl Request {
         let told = listed(&unused).map(|keys| {
             format!("`{}` is what it is: left out what the file says of {keys}", scenario.backend)
         });
-        Ok((scenario, told))
+        Ok((scenario, told.or(of_file)))
+    }
+
+    /// A workload with what is asked for in place of its defaults.
+    fn with_defaults(
+        &self,
+        spec: &'static WorkloadSpec,
+        moved_to: Option<Backend>,
+        names: &Names,
+    ) -> Result<Scenario, LabError> {
+        let mut scenario = defaults(spec, moved_to.unwrap_or_default())?;
+        self.apply_to(&mut scenario, names)?;
+        check(&scenario)?;
+        Ok(scenario)
     }
 
     /// The scenario of a text with what is asked for in place of what it says, and the keys that it says in vain.
@@ -208,7 +250,7 @@ impl Request {
 
     fn apply_to(&self, scenario: &mut Scenario, names: &Names) -> Result<(), LabError> {
         if !self.params.is_empty() {
-            let spec = WorkloadSpec::find(scenario.workload.name())?;
+            let spec = scenario.workload.spec();
             let mut params: Params = scenario.workload.params().clone();
             let mut given = BTreeMap::new();
             for pair in &self.params {
@@ -249,7 +291,14 @@ impl Request {
             }
             scenario.kernel = simulated.then_some(kernel);
         }
-        if let Some(machine) = &self.machine {
+        let file = machine_file::of_option(self.machine.as_deref())?;
+        if let Some(file) = &file {
+            for (name, value) in sysctl_pairs(&file.sysctls, names)? {
+                scenario.sysctls.entry(name).or_insert(value);
+            }
+        }
+        let machine = file.as_ref().map(|file| &file.machine).or(self.machine.as_ref());
+        if let Some(machine) = machine {
             if is_guest_machine(machine, &scenario.backend) {
                 // It may say how far its disks are read ahead.
                 MachineSpec::parse(machine).map_err(no_machine)?;
@@ -264,7 +313,7 @@ impl Request {
                 }
             }
         }
-        if let Some(mem) = &self.mem {
+        if let Some(mem) = self.mem.as_ref().or(file.as_ref().and_then(|file| file.memory.as_ref())) {
             check_mem("--mem", mem, &scenario.backend)?;
             scenario.mem = Some(parse_mem_of("--mem", mem)?);
         }

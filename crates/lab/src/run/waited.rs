@@ -110,7 +110,7 @@ pub(crate) fn with_waits(mut recording: Recording, waits: Vec<Wait>) -> Recordin
 
 /// The phases of a workload, or of a replay, that only prepare.
 fn prepares(workload: &str) -> &'static [&'static str] {
-    WorkloadSpec::find(workload).map_or(&["warm-up"], |spec| spec.prepares)
+    WorkloadSpec::known(workload).map_or(&["warm-up"], |spec| spec.prepares)
 }
 
 fn metrics(waits: &[Wait], prepares: &[&str]) -> BTreeMap<String, f64> {

@@ -4,6 +4,7 @@
 //! are written, see `pagetide-report`.
 
 use crate::known::likeness::known_of_all;
+use crate::name::written::spec_of;
 use recording::Recording;
 use report::{Direction, Headline, View};
 use workload::metric::{Better, MetricSpec};
@@ -16,20 +17,27 @@ pub fn view<'a>(
     warnings: Vec<String>,
 ) -> View {
     let mut recordings = recordings.into_iter().peekable();
-    let workload = recordings.peek().map_or("", |recording| &recording.workload);
-    let headlines = headlines(workload);
+    let headlines = recordings.peek().map_or(Vec::new(), |recording| headlines_of(recording));
     View { all, headlines, warnings, limits: Vec::new(), known: known_of_all(recordings) }
+}
+
+/// The headlines of a recording's workload, be it from a file, which the recording has in it.
+pub fn headlines_of(recording: &Recording) -> Vec<Headline> {
+    match spec_of(recording) {
+        Some(spec) => spec.metrics.iter().map(headline).collect(),
+        None => headlines(&recording.workload),
+    }
 }
 
 /// The headlines of `workload`, most telling first; none of what is no workload of ours.
 pub fn headlines(workload: &str) -> Vec<Headline> {
-    match WorkloadSpec::find(workload) {
-        Ok(spec) => spec.metrics.iter().map(headline).collect(),
+    match WorkloadSpec::known(workload) {
+        Some(spec) => spec.metrics.iter().map(headline).collect(),
         // A trace has its file's name in the workload's, and is replayed on machines or on policies.
-        Err(_) if workload.starts_with("replay ") => {
+        None if workload.starts_with("replay ") => {
             replay::METRICS.iter().chain(policy::METRICS).map(headline).collect()
         }
-        Err(_) => Vec::new(),
+        None => Vec::new(),
     }
 }
 

@@ -253,9 +253,11 @@ fn initramfs_of(spec: &VmSpec, runner: &Runner, workload: &Workload, disks: u16)
     if let Some(trace) = protocol::packed_trace(workload) {
         archive.file(TRACE_PATH, &trace);
     }
+    let program = workload.spec().file_text().map(str::to_owned);
     let (workload, params) = Job::describe(workload);
     let job = Job {
         workload,
+        program,
         params,
         seed: spec.seed.0,
         sysctls: spec.sysctls.clone(),

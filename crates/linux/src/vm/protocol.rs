@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use trace::Trace;
 use units::Bytes;
-use workload::{Outcome, Workload};
+use workload::{Outcome, Workload, WorkloadSpec};
 
 use super::error::VmError;
 use super::image::VmFilesystem;
@@ -36,6 +36,8 @@ pub const HEARTBEAT: Duration = Duration::from_secs(5);
 pub struct Job {
     /// The workload's name.
     pub workload: String,
+    /// The text of the file that describes it, if one does.
+    pub program: Option<String>,
     /// All its parameters, as texts.
     pub params: Vec<(String, String)>,
     /// What its random draws come from.
@@ -119,7 +121,11 @@ impl Job {
     /// A text, when the job is not what [`Job::describe`] made.
     pub fn workload(&self) -> Result<Workload, String> {
         let pairs = self.params.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        Workload::new(&self.workload, pairs).map_err(|error| error.to_string())
+        let spec = match &self.program {
+            Some(text) => WorkloadSpec::of_file(text).map_err(|mistake| mistake.to_string())?,
+            None => WorkloadSpec::find(&self.workload).map_err(|error| error.to_string())?,
+        };
+        spec.with(pairs).map_err(|error| error.to_string())
     }
 }
 
@@ -205,11 +211,15 @@ mod tests {
 
     #[test]
     fn a_workload_arrives_as_it_was_sent() {
-        for spec in workload::catalog() {
+        let own = "name = \"mine\"\n[params]\nhot = { size = \"1M\" }\n[files]\nf = { size = \"$hot\" }\n\
+                   [tasks.t]\nsteps = [{ read = \"f\" }]\n";
+        let own = WorkloadSpec::of_file(own).unwrap();
+        for spec in workload::catalog().iter().chain([own]) {
             let sent = spec.build(spec.defaults()).unwrap();
             let (workload, params) = Job::describe(&sent);
             let job = Job {
                 workload,
+                program: spec.file_text().map(str::to_owned),
                 params,
                 seed: 7,
                 sysctls: Vec::new(),

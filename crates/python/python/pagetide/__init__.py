@@ -37,6 +37,7 @@ from ._scenario import Scenario, ScenarioLike, VirtualMachine
 from ._simulation import Simulation
 from ._sweep import Sweep, load_sweep, sweep
 from ._tune import Range, Trial, Tuned, tune
+from ._written import Machine, Workload
 
 __all__ = [
     "Ablation",
@@ -47,6 +48,7 @@ __all__ = [
     "Interrupted",
     "InvariantError",
     "LimitError",
+    "Machine",
     "Progress",
     "Range",
     "Recording",
@@ -61,6 +63,7 @@ __all__ = [
     "Tuned",
     "UsageError",
     "VirtualMachine",
+    "Workload",
     "__version__",
     "ablate",
     "compare",

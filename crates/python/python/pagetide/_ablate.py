@@ -9,6 +9,7 @@ from . import _native
 from ._native import Ablation
 from ._progress import ProgressLike, warn, watcher
 from ._scenario import ScenarioLike, Size, Value, asked, listed
+from ._written import Machine
 
 
 def ablate(
@@ -17,7 +18,7 @@ def ablate(
     *,
     kernel: str | None = None,
     seeds: int = 1,
-    machine: str | None = None,
+    machine: str | Machine | None = None,
     mem: Size | None = None,
     swap: str | None = None,
     params: Mapping[str, Value] | None = None,

@@ -12,6 +12,7 @@ from ._errors import InputError, UsageError
 from ._native import Comparison, Recording
 from ._progress import ProgressLike, warn, watcher
 from ._scenario import ScenarioLike, Size, Value, VirtualMachine, asked, listed
+from ._written import Machine
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -20,7 +21,7 @@ def resolve(
     scenario: ScenarioLike,
     *,
     kernel: str | None = None,
-    machine: str | None = None,
+    machine: str | Machine | None = None,
     mem: Size | None = None,
     swap: str | None = None,
     params: Mapping[str, Value] | None = None,
@@ -47,7 +48,7 @@ def run(
     scenario: ScenarioLike,
     *,
     kernel: str | None = None,
-    machine: str | None = None,
+    machine: str | Machine | None = None,
     mem: Size | None = None,
     swap: str | None = None,
     params: Mapping[str, Value] | None = None,
@@ -88,7 +89,7 @@ def compare(
     kernels: str | Sequence[str] = (),
     backends: str | Sequence[str] = (),
     seeds: int = 1,
-    machine: str | None = None,
+    machine: str | Machine | None = None,
     mem: Size | None = None,
     swap: str | None = None,
     params: Mapping[str, Value] | None = None,

@@ -8,7 +8,6 @@ from typing import Any, final
 from ._progress import Watcher
 
 __all__ = [
-    "__version__",
     "Ablation",
     "Comparison",
     "Recording",
@@ -18,7 +17,9 @@ __all__ = [
     "Stop",
     "Sweep",
     "Table",
+    "__version__",
     "ablate_features",
+    "check_workload",
     "compare_folders",
     "compare_kernels",
     "join_chunks",
@@ -27,6 +28,8 @@ __all__ = [
     "load",
     "parse_moment",
     "plan_sweep",
+    "probe_machine",
+    "read_machine",
     "read_plan",
     "record",
     "replay_trace",
@@ -35,6 +38,7 @@ __all__ = [
     "run_chunk",
     "size_trace",
     "table_of",
+    "translate_fio",
 ]
 
 __version__: str
@@ -368,3 +372,15 @@ def table_of(
     numbers: Sequence[tuple[str, Sequence[float | None]]], texts: Sequence[tuple[str, Sequence[str | None]]]
 ) -> Table:
     """A table with these columns."""
+
+def check_workload(text: str) -> str:
+    """The name of the workload that a file describes."""
+
+def translate_fio(name: str, text: str) -> str:
+    """A job file of fio as a workload file."""
+
+def read_machine(text: str) -> tuple[str, str | None, list[tuple[str, str]]]:
+    """A machine file: the machine, its memory, and sysctls."""
+
+def probe_machine(directory: str) -> str:
+    """This host as a machine file."""

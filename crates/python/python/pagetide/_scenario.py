@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Union
 
 from ._errors import UsageError
+from ._written import Machine, Workload
 
 Value = str | int | float | bool
 """A value of a parameter or sysctl. Sizes are texts such as "512M", or whole numbers of bytes."""
@@ -40,9 +41,9 @@ class Scenario:
     """A run: a workload, and what shall differ from its defaults. The names are those of a scenario file.
 
     Attributes:
-        workload: Its name; pagetide.list_workloads() has all.
+        workload: Its name, of which pagetide.list_workloads() has all, or one of your own.
         kernel: The kernel with its features, such as "linux-5.4+root-aging".
-        machine: The simulated machine, by name.
+        machine: The simulated machine, by name, or one of your own.
         mem: Its memory, such as "512M", or bytes.
         swap: What it swaps to, such as "zram:256M,disk:1G".
         params: Parameters of the workload; a size is a text such as "2G".
@@ -53,9 +54,9 @@ class Scenario:
         vm: The shape of a guest.
     """
 
-    workload: str
+    workload: str | Workload
     kernel: str | None = None
-    machine: str | None = None
+    machine: str | Machine | None = None
     mem: Size | None = None
     swap: str | None = None
     params: Mapping[str, Value] = field(default_factory=dict)
@@ -66,8 +67,8 @@ class Scenario:
     vm: VirtualMachine | None = None
 
 
-ScenarioLike = Union[Scenario, Mapping[str, Any], str, "os.PathLike[str]"]
-"""A scenario, a dictionary with its fields, a workload's name, the path of a TOML file, or TOML itself."""
+ScenarioLike = Union[Scenario, Workload, Mapping[str, Any], str, "os.PathLike[str]"]
+"""A scenario, a dictionary with its fields, a workload or its name, the path of a file, or TOML itself."""
 
 _OPTIONS = ("kernel", "machine", "mem", "swap", "seed", "interval", "backend")
 
@@ -76,6 +77,10 @@ def asked(scenario: ScenarioLike, given: Mapping[str, Any]) -> dict[str, Any]:
     """What the lab is asked for: `scenario`, with what is `given` and not None in place of what it says."""
     subject, own = _subject(scenario)
     options = {name: _first(given.get(name), own.get(name)) for name in _OPTIONS}
+    of_machine: Mapping[str, Value] = {}
+    if isinstance(options["machine"], Machine):
+        options["machine"], memory, of_machine = options["machine"].parts
+        options["mem"] = _first(options["mem"], memory)
     vm = _first(given.get("vm"), own.get("vm"))
     if isinstance(vm, Mapping):
         vm = _of_mapping(VirtualMachine, vm)
@@ -86,7 +91,7 @@ def asked(scenario: ScenarioLike, given: Mapping[str, Any]) -> dict[str, Any]:
         "subject": subject,
         "mem": _text(options["mem"]),
         "params": _pairs(own.get("params"), given.get("params")),
-        "sysctls": _pairs(own.get("sysctls"), given.get("sysctls")),
+        "sysctls": _pairs({**of_machine, **(own.get("sysctls") or {})}, given.get("sysctls")),
         "vm_cpus": vm.cpus,
         "vm_nodes": vm.numa_nodes,
         "vm_lru_gen": vm.lru_gen,
@@ -125,11 +130,13 @@ def _subject(scenario: ScenarioLike) -> tuple[tuple[str, str], Mapping[str, Any]
     if isinstance(scenario, Mapping):
         return _subject(_of_mapping(Scenario, {key: value for key, value in scenario.items() if key != "schema"}))
     if isinstance(scenario, Scenario):
-        return ("workload", scenario.workload), vars(scenario)
+        return _subject(scenario.workload)[0], vars(scenario)
+    if isinstance(scenario, Workload):
+        return ("text", scenario.text), {}
     if isinstance(scenario, str) and ("\n" in scenario or "=" in scenario):
         return ("text", scenario), {}
     path: str = os.fspath(scenario)
-    if not isinstance(scenario, str) or path.endswith(".toml"):
+    if not isinstance(scenario, str) or path.endswith((".toml", ".fio")):
         return ("file", path), {}
     return ("workload", path), {}
 

@@ -8,6 +8,7 @@ from typing import Any
 from . import _native
 from ._native import Recording
 from ._scenario import ScenarioLike, Size, Value, asked
+from ._written import Machine
 
 
 class Simulation:
@@ -27,7 +28,7 @@ class Simulation:
         scenario: ScenarioLike,
         *,
         kernel: str | None = None,
-        machine: str | None = None,
+        machine: str | Machine | None = None,
         mem: Size | None = None,
         swap: str | None = None,
         params: Mapping[str, Value] | None = None,

@@ -150,11 +150,22 @@ pub struct CostTable {
 
 impl Default for CostTable {
     fn default() -> Self {
-        Self { nanos: DEFAULTS.map(|row| row.nanos), wakeup_latency: WAKEUP_LATENCY }
+        Self::DEFAULT
     }
 }
 
 impl CostTable {
+    /// The reference core.
+    pub const DEFAULT: Self = {
+        let mut nanos = [0; CostOp::COUNT];
+        let mut index = 0;
+        while index < CostOp::COUNT {
+            nanos[index] = DEFAULTS[index].nanos;
+            index += 1;
+        }
+        Self { nanos, wakeup_latency: WAKEUP_LATENCY }
+    };
+
     /// A table in which nothing costs anything: for tests that set what they look at.
     pub fn free() -> Self {
         Self { nanos: [0; CostOp::COUNT], wakeup_latency: 0 }

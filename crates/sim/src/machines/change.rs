@@ -1,11 +1,12 @@
 //! Changes to a machine, as a person writes them behind its name: `s390-fcp+cpus=16+segment=2us`.
 //!
 //! For what a source does not say of its machine, and for sweeps over it. Left out: memory, which has
-//! an option of its own, zones and costs of operations. Next: [`MachineSpec::parse`].
+//! an option of its own, and zones. Next: [`MachineSpec::parse`].
 
-use units::{Bytes, PAGE_SIZE, parse_nanos, parse_size};
+use units::{Bytes, Nanos, PAGE_SIZE, parse_nanos, parse_size};
 
 use crate::hardware::device::{DeviceModel, IoScheduler};
+use crate::machines::server::SERVER;
 use crate::machines::spec::{MachineError, MachineSpec};
 
 /// Something of a machine that can be changed.
@@ -19,6 +20,7 @@ pub(super) struct Change {
 
 /// The most CPUs and disks of a machine.
 const CPUS_MAX: u16 = 1024;
+const NODES_MAX: u16 = 64;
 const DISKS_MAX: u16 = 256;
 const CPU_PERCENT_MAX: u32 = 100_000;
 const READAHEAD_MAX: u64 = 64 << 20;
@@ -29,7 +31,7 @@ const LOG_MAX: u64 = 2 << 30;
 /// As many requests as a disk's queue holds.
 const GATHERS_MAX: u16 = 128;
 
-pub(super) const CHANGES: [Change; 12] = [
+pub(super) const CHANGES: [Change; 15] = [
     Change {
         name: "disk",
         takes: "`nvme`, `ssd`, `hdd`, `network`, or LATENCY:BETWEEN:BANDWIDTH:READAHEAD of a measured one, such as 92us:9us:2G:128k",
@@ -37,6 +39,36 @@ pub(super) const CHANGES: [Change; 12] = [
             let (disk, readahead) =
                 DeviceModel::of_class(text).map(|disk| (disk, None)).or_else(|| measured(text))?;
             (spec.rotational, spec.readahead, spec.disk) = (disk.turns(), readahead, disk);
+            Some(())
+        },
+    },
+    Change {
+        name: "nodes",
+        takes: "a number of memory nodes from 1 to 64, of `x86-64` alone; write it before `cpus`",
+        set: |spec, text| {
+            spec.nodes =
+                number(text).filter(|nodes| spec.name == SERVER && (1..=NODES_MAX).contains(nodes))?;
+            spec.cpus = spec.cpus.max(spec.nodes);
+            Some(())
+        },
+    },
+    Change {
+        name: "hz",
+        takes: "ticks a second that kernels are built with: 100, 250, 300 or 1000",
+        set: |spec, text| {
+            spec.hz = text.parse().ok().filter(|hz| [100, 250, 300, 1000].contains(hz))?;
+            Some(())
+        },
+    },
+    Change {
+        name: "costs",
+        takes: "costs of operations with commas between, such as syscall:120ns,minor_fault:700ns",
+        set: |spec, text| {
+            for pair in text.split(',') {
+                let (name, cost) = pair.split_once(':')?;
+                let cost = if cost == "0" { Nanos::ZERO } else { parse_nanos(cost).ok()? };
+                spec.costs.set(name, cost).ok()?;
+            }
             Some(())
         },
     },
@@ -100,7 +132,7 @@ pub(super) const CHANGES: [Change; 12] = [
         name: "segment",
         takes: "a time for each run of adjacent frames in a request, such as 2us",
         set: |spec, text| {
-            spec.disk.segment = if text == "0" { units::Nanos::ZERO } else { parse_nanos(text).ok()? };
+            spec.disk.segment = if text == "0" { Nanos::ZERO } else { parse_nanos(text).ok()? };
             Some(())
         },
     },
@@ -117,7 +149,7 @@ pub(super) const CHANGES: [Change; 12] = [
         name: "flush",
         takes: "how long the disk takes to write its own memory out, such as 2ms, or 0",
         set: |spec, text| {
-            spec.disk.flush = if text == "0" { units::Nanos::ZERO } else { parse_nanos(text).ok()? };
+            spec.disk.flush = if text == "0" { Nanos::ZERO } else { parse_nanos(text).ok()? };
             Some(())
         },
     },
@@ -194,7 +226,6 @@ mod tests {
     use super::*;
     use crate::machines::build;
     use mm::version::presets::Version;
-    use units::Nanos;
 
     #[test]
     fn a_machine_is_changed_where_its_name_says_so_and_nowhere_else() {

@@ -20,11 +20,13 @@ mod uml;
 use kernel::fs::Filesystem;
 use mm::base::layout::MemoryLayout;
 use mm::version::presets::Version;
+pub use server::SERVER;
 pub use spec::{MachineError, MachineSpec};
 use units::Bytes;
 pub use workload::scenario::{MEM_MAX, MEM_MIN};
 
 use crate::hardware::Hardware;
+use crate::hardware::cost::CostTable;
 use crate::hardware::device::DeviceModel;
 use change::Change;
 
@@ -41,6 +43,7 @@ const S390: &str = "s390-fcp";
 
 /// What most have in common.
 const PLAIN: MachineSpec = MachineSpec {
+    costs: CostTable::DEFAULT,
     name: "",
     help: "",
     nodes: 1,
@@ -88,6 +91,16 @@ pub const MACHINES: &[MachineSpec] = &[
         disk: DeviceModel::UBD,
         readahead: Some(guest::READAHEAD),
         source: "measured: guests of 5.10, 6.1, 6.12 and 7.2 (docs/uml.md)",
+        ..PLAIN
+    },
+    MachineSpec {
+        name: SERVER,
+        help: "any x86-64 server: nodes, CPUs, disk and costs as a machine file says",
+        cpus: 8,
+        default_mem: Bytes(16 << 30),
+        disk: DeviceModel::NVME,
+        rotational: false,
+        source: "zones by the rule of x86-64; costs of a core of 2018",
         ..PLAIN
     },
     MachineSpec {
@@ -211,6 +224,7 @@ pub fn build(text: &str, mem: Bytes, kernel: &Version) -> Result<(Hardware, Memo
             uml::layout(mem, kernel)
         }
         S390 => s390::layout(mem, spec.cpus),
+        SERVER => server::by_rule(mem, spec.cpus, spec.nodes),
         "skylake-1s" | "haswell-2s" => server::layout(mem, spec.cpus, spec.nodes, server::SKYLAKE_NODE),
         QUAD => {
             // A log that somebody asks for is what they get.

@@ -7,6 +7,9 @@
 use mm::base::layout::{HugeSupport, MemoryLayout, NodeLayout, ZoneKind, ZoneLayout};
 use units::{Bytes, Pages};
 
+/// The machine that machine files begin with.
+pub const SERVER: &str = "x86-64";
+
 /// Of the installed memory the kernel manages 98 percent: source 4's test made 6022 faults, so it
 /// saw 6022 * 2 * 2 MiB / 0.75 of 32 GiB.
 const MANAGED_PERCENT: u64 = 98;
@@ -42,6 +45,26 @@ pub(super) fn layout(mem: Bytes, cpus: u16, nodes: u16, full_node: Bytes) -> Mem
         zone(ZoneKind::Dma32, dma32),
         zone(ZoneKind::Normal, managed - dma - dma32),
     ];
+    let others = (1..nodes).map(|_| vec![zone(ZoneKind::Normal, managed)]);
+    let nodes = std::iter::once(first).chain(others).map(|zones| NodeLayout { zones }).collect();
+    MemoryLayout { nodes, cpus, huge_pages: HugeSupport::On }
+}
+
+/// A server with zones by the rule of x86-64: the first 16 MiB, up to 3 GiB below the PCI hole, and the rest; nodes
+/// share memory evenly.
+pub(super) fn by_rule(mem: Bytes, cpus: u16, nodes: u16) -> MemoryLayout {
+    /// A zone below this is left to the one below it.
+    const LEAST_PAGES: u64 = 1024;
+    let node_bytes = mem.0 / u64::from(nodes);
+    let managed = Bytes(node_bytes / 100 * MANAGED_PERCENT).to_pages_floor().0;
+    let zone = |kind, pages| ZoneLayout::new(kind, Pages(pages));
+    let dma = FULL_DMA_PAGES.min(managed / 8);
+    let below = FULL_DMA32_PAGES.min(managed - dma);
+    let below = if managed - dma - below < LEAST_PAGES { managed - dma } else { below };
+    let mut first = vec![zone(ZoneKind::Dma, dma), zone(ZoneKind::Dma32, below)];
+    if managed > dma + below {
+        first.push(zone(ZoneKind::Normal, managed - dma - below));
+    }
     let others = (1..nodes).map(|_| vec![zone(ZoneKind::Normal, managed)]);
     let nodes = std::iter::once(first).chain(others).map(|zones| NodeLayout { zones }).collect();
     MemoryLayout { nodes, cpus, huge_pages: HugeSupport::On }

@@ -7,6 +7,7 @@ use units::Bytes;
 use workload::scenario::MEM_MAX;
 
 use crate::hardware::Hardware;
+use crate::hardware::cost::CostTable;
 use crate::hardware::device::DeviceModel;
 
 /// The readahead of disks for which nobody says one (`VM_READAHEAD_PAGES`).
@@ -45,6 +46,8 @@ pub struct MachineSpec {
     pub filesystem: Filesystem,
     /// Bytes per second of the host adapter that they share, if it can be the bottleneck.
     pub host_bandwidth: Option<u64>,
+    /// Costs of operations on a core at 100 percent.
+    pub costs: CostTable,
     /// Where these figures come from.
     pub source: &'static str,
 }
@@ -114,7 +117,7 @@ impl MachineSpec {
     pub(super) fn hardware(&self, kernel: &Version) -> Hardware {
         let mut hardware = Hardware::with_cpus(self.cpus);
         hardware.devices = vec![self.disk.clone(); usize::from(self.disks)];
-        hardware.costs = hardware.costs.scale_percent(self.cpu_percent);
+        hardware.costs = self.costs.clone().scale_percent(self.cpu_percent);
         hardware.hz = self.hz;
         let readahead = self.readahead_under(kernel).to_pages_floor();
         hardware.readahead_pages = u32::try_from(readahead.0).expect("64 MiB at most");

@@ -102,6 +102,11 @@ impl Share {
         (u64::from(whole) * u64::from(self.0) / u64::from(Self::PARTS)) as u32 // At most the whole.
     }
 
+    /// The part, for amounts that hang on it.
+    pub(crate) fn as_f64(self) -> f64 {
+        f64::from(self.0) / f64::from(Self::PARTS)
+    }
+
     /// Reads `0.25`; nothing for what is no number, is above 1 or has more than four decimals.
     fn parse(text: &str) -> Option<Self> {
         let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
@@ -222,6 +227,14 @@ pub enum ParamError {
         /// The value that comes then.
         second: String,
     },
+    /// An amount that hangs on parameters comes to nothing that can be.
+    #[error("{problem}")]
+    Amount {
+        /// What is wrong with it.
+        problem: String,
+        /// What to write instead.
+        hint: String,
+    },
     /// Two parameters do not go together.
     #[error("parameter `{name}`: {problem}")]
     Conflict {
@@ -247,7 +260,7 @@ impl ParamError {
             Self::UnknownParam(unknown) | Self::NotAChoice { source: unknown, .. } => Some(unknown.hint()),
             Self::NotAPair(_) => Some("write it as in `--param hot=50M`".to_owned()),
             Self::NotASize { source, .. } => Some(source.hint().to_owned()),
-            Self::Conflict { hint, .. } => Some(hint.clone()),
+            Self::Conflict { hint, .. } | Self::Amount { hint, .. } => Some(hint.clone()),
             Self::Twice { .. } => Some("leave one of them out".to_owned()),
             Self::NotACount { .. }
             | Self::NotAPath { .. }
@@ -362,6 +375,12 @@ impl Params {
 }
 
 impl ParamSpec {
+    /// Whether its default is a value of it.
+    pub(crate) fn check_default(&self) -> Result<(), String> {
+        let default = self.default.unwrap_or("none");
+        self.parse(default).map(drop).map_err(|error| error.to_string())
+    }
+
     /// Reads a value of this parameter.
     fn parse(&self, text: &str) -> Result<ParamValue, ParamError> {
         let name = self.name;

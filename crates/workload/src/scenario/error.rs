@@ -7,34 +7,9 @@ use units::{Bytes, ParseUnitError};
 
 use crate::catalog::InputError;
 use crate::language::names::UnknownName;
+use crate::language::table::Position;
 use crate::language::vocabulary::KernelError;
 use crate::scenario::bounds::{INTERVAL_MAX, INTERVAL_MIN, MEM_MAX, MEM_MIN, SCHEMA, interval_text};
-
-/// A place in a text, for people: both count from 1, columns in characters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Position {
-    /// The line.
-    pub line: u32,
-    /// The column.
-    pub column: u32,
-}
-
-impl Position {
-    /// The place of a byte of `text`.
-    pub(super) fn of(text: &str, byte: usize) -> Self {
-        let before: String = String::from_utf8_lossy(&text.as_bytes()[..byte.min(text.len())]).into();
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        let from_one = |count: usize| u32::try_from(count).unwrap_or(u32::MAX).saturating_add(1);
-        let line = from_one(before.matches('\n').count());
-        Self { line, column: from_one(before[line_start..].chars().count()) }
-    }
-}
-
-impl fmt::Display for Position {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}, column {}", self.line, self.column)
-    }
-}
 
 /// A mistake in a scenario file and its place, if it has one.
 #[derive(Debug, Clone, PartialEq, Eq)]

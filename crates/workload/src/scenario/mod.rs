@@ -19,9 +19,10 @@ mod resolved;
 mod swap;
 mod values;
 
+pub use crate::language::table::Position;
 pub use backend::{Backend, GUEST_MACHINE, UML_MACHINE};
 pub use bounds::{INTERVAL_MAX, INTERVAL_MIN, MEM_MAX, MEM_MIN, SCHEMA, SEED_DEFAULT, interval_text};
-pub use error::{Position, ScenarioError, ScenarioProblem};
+pub use error::{ScenarioError, ScenarioProblem};
 pub use guest::{GUEST_CPUS_MAX, GUEST_NODES_MAX, Guest, LruGen, XFS_LOG_MIB};
 pub use read::Written;
 pub use real::{check_kernel, check_lru_gen, check_machine, check_mem, is_guest_machine, lru_gen_of};

@@ -5,17 +5,17 @@
 
 use std::collections::BTreeMap;
 
-use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use units::Seed;
 
 use crate::catalog::{InputError, Workload, WorkloadSpec};
 use crate::language::names::UnknownName;
 use crate::language::params::ParamError;
+use crate::language::table::{Entry, Position, entries, kind_of};
 use crate::language::vocabulary::{KernelSpec, Vocabulary};
 use crate::scenario::backend::Backend;
 use crate::scenario::bounds::{SCHEMA, SEED_DEFAULT};
-use crate::scenario::error::{Position, ScenarioError, ScenarioProblem};
+use crate::scenario::error::{ScenarioError, ScenarioProblem};
 use crate::scenario::guest::Guest;
 use crate::scenario::real::{
     check_kernel, check_lru_gen, check_machine, check_mem, is_guest_machine, lru_gen_of,
@@ -24,9 +24,9 @@ use crate::scenario::resolved::Scenario;
 use crate::scenario::swap::{Swap, check_swap};
 use crate::scenario::values::{parse_interval, parse_mem, parse_sysctl_value};
 
-const KEYS: [&str; 12] = [
-    "schema", "workload", "kernel", "machine", "mem", "swap", "seed", "interval", "backend", "params",
-    "sysctls", "vm",
+const KEYS: [&str; 13] = [
+    "schema", "workload", "program", "kernel", "machine", "mem", "swap", "seed", "interval", "backend",
+    "params", "sysctls", "vm",
 ];
 const GUEST_KEYS: [&str; 4] = ["cpus", "numa_nodes", "lru_gen", "xfs_log"];
 
@@ -143,14 +143,6 @@ fn parse_count(key: &'static str, text: &str) -> Result<u16, ScenarioProblem> {
 struct File<'t> {
     text: &'t str,
     table: &'t DeTable<'t>,
-}
-
-/// One entry of a table: its full name, where the key and the value begin, and the value.
-struct Entry<'t> {
-    name: String,
-    key_at: usize,
-    value_at: usize,
-    value: &'t DeValue<'t>,
 }
 
 impl<'t> File<'t> {
@@ -308,20 +300,15 @@ impl<'t> File<'t> {
     }
 
     fn wrong_kind(&self, entry: &Entry<'_>, expected: &'static str) -> ScenarioError {
-        let found = match entry.value {
-            DeValue::String(_) => "a text",
-            DeValue::Integer(_) => "a whole number",
-            DeValue::Float(_) => "a number with a point",
-            DeValue::Boolean(_) => "true or false",
-            DeValue::Datetime(_) => "a date",
-            DeValue::Array(_) => "a list",
-            DeValue::Table(_) => "a table",
-        };
+        let found = kind_of(entry.value);
         self.fail(entry.value_at, ScenarioProblem::WrongKind { key: entry.name.clone(), found, expected })
     }
 
     fn workload(&self) -> Result<Workload, ScenarioError> {
-        let spec = self.required("workload", |name| Ok(WorkloadSpec::find(name)?))?;
+        let spec = match self.entry("program") {
+            None => self.required("workload", |name| Ok(WorkloadSpec::find(name)?))?,
+            Some(entry) => self.own_workload(&entry)?,
+        };
         let mut params = spec.defaults();
         let written = self.table("params")?;
         for entry in &written {
@@ -338,6 +325,19 @@ impl<'t> File<'t> {
             };
             let position = blamed.map(|entry| Position::of(self.text, entry.value_at));
             ScenarioError { position, problem: InputError::from(error).into() }
+        })
+    }
+
+    /// The workload whose file the scenario has in it.
+    fn own_workload(&self, entry: &Entry<'_>) -> Result<&'static WorkloadSpec, ScenarioError> {
+        let text = self.scalar(entry)?;
+        let spec = WorkloadSpec::of_file(&text).map_err(|mistake| {
+            let message = format!("in `program`: {mistake}");
+            self.fail(entry.value_at, ScenarioProblem::Model { message, hint: mistake.hint })
+        })?;
+        self.required("workload", |name| match name == spec.name {
+            true => Ok(spec),
+            false => Err(UnknownName::new("workload", name, [spec.name]).into()),
         })
     }
 
@@ -394,20 +394,4 @@ impl<'t> File<'t> {
         }
         Ok(sysctls)
     }
-}
-
-/// A table's entries in the order of the file, so that the first mistake is reported.
-fn entries<'t>(table: &'t DeTable<'t>) -> Vec<Entry<'t>> {
-    let entry = |(key, value): (&'t Spanned<_>, &'t Spanned<DeValue<'t>>)| {
-        let name: &std::borrow::Cow<'t, str> = Spanned::get_ref(key);
-        Entry {
-            name: name.clone().into_owned(),
-            key_at: key.span().start,
-            value_at: value.span().start,
-            value: value.get_ref(),
-        }
-    };
-    let mut entries: Vec<Entry<'t>> = table.iter().map(entry).collect();
-    entries.sort_by_key(|entry| entry.key_at);
-    entries
 }

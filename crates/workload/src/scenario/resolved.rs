@@ -49,6 +49,7 @@ impl Scenario {
         let head = [
             ("schema", Some(SCHEMA.to_string())),
             ("workload", Some(quoted(self.workload.name()))),
+            ("program", self.workload.spec().file_text().map(literal)),
             ("kernel", self.kernel.as_ref().map(|kernel| quoted(&kernel.to_string()))),
             ("machine", self.machine.as_deref().map(quoted)),
             ("mem", self.mem.map(|mem| quoted(&mem.to_string()))),
@@ -94,6 +95,24 @@ fn write_pairs(toml: &mut String, pairs: impl IntoIterator<Item = (String, Strin
 /// A TOML string. Texts here have no control characters: names, and values that were checked.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// A TOML string of several lines, as it stands where that is possible.
+fn literal(text: &str) -> String {
+    let plain = !text.contains("'''")
+        && !text.ends_with('\'')
+        && !text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t'));
+    if plain {
+        return format!("'''\n{text}'''");
+    }
+    let escaped = text.chars().map(|c| match c {
+        '\n' => c.to_string(),
+        '\\' => "\\\\".to_owned(),
+        '"' => "\\\"".to_owned(),
+        c if c.is_control() => format!("\\u{:04X}", u32::from(c)),
+        c => c.to_string(),
+    });
+    format!("\"\"\"\n{}\"\"\"", escaped.collect::<String>())
 }
 
 /// A TOML integer where that keeps the text as it is and every reader of TOML can hold it.

@@ -65,6 +65,9 @@ pub enum WorkloadError {
         /// Memory of the machine.
         there: Bytes,
     },
+    /// An amount of a workload file comes to nothing that this machine can run.
+    #[error("{0}")]
+    Amount(String),
     /// The trace that is being replayed cannot be read.
     #[error("{0}")]
     Trace(String),

@@ -8,3 +8,4 @@ mod policy;
 mod policy_naive;
 mod scenario;
 mod trace;
+mod written;

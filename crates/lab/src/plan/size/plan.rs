@@ -18,6 +18,7 @@ use workload::{KernelSpec, Scenario};
 use super::curve;
 use super::measured::Target;
 use crate::error::LabError;
+use crate::name::machine_file;
 use crate::name::names::Names;
 use crate::plan::replay::{STDIN, file_name};
 use crate::plan::sweep::{RUNS_MAX, sizes};
@@ -149,11 +150,34 @@ pub struct SizePlan {
 }
 
 impl SizeRequest {
+    /// One in how many files or pages is looked at, where it is not all.
+    fn sampled(&self) -> Result<Option<u32>, LabError> {
+        let sample = self.sample.as_deref().map(one_in).transpose()?.filter(|&one_in| one_in > 1);
+        if self.check_sample && sample.is_none() {
+            return Err(LabError::refused(
+                "`--check-sample` is for a sample, and all of the trace is run",
+                "add `--sample 1/16`, or leave it out",
+            ));
+        }
+        Ok(sample)
+    }
+
+    /// The same with what its machine file says, if its machine is one.
+    fn with_machine_file(&self) -> Result<Option<Self>, LabError> {
+        let Some(file) = machine_file::of_option(self.machine.as_deref())? else { return Ok(None) };
+        let sysctls = [file.sysctls, self.sysctls.clone()].concat();
+        let mem = self.mem.clone().or(file.memory);
+        Ok(Some(Self { machine: Some(file.machine), mem, sysctls, ..self.clone() }))
+    }
+
     /// Checks all names and values.
     ///
     /// # Errors
     /// The first that cannot be, with what to write instead.
     pub fn plan(&self) -> Result<SizePlan, LabError> {
+        if let Some(asked) = self.with_machine_file()? {
+            return asked.plan();
+        }
         let names = Names::default();
         let kernel = kernel_named(self.kernel.as_deref().unwrap_or(newest_kernel()), &names)?;
         let version = Version::parse(&kernel.to_string()).expect("the vocabulary comes from the same table");
@@ -170,13 +194,7 @@ impl SizeRequest {
         if let Some(mem) = mem {
             Setting::new(&kernel, &machine, mem, &sysctls)?;
         }
-        let sample = self.sample.as_deref().map(one_in).transpose()?.filter(|&one_in| one_in > 1);
-        if self.check_sample && sample.is_none() {
-            return Err(LabError::refused(
-                "`--check-sample` is for a sample, and all of the trace is run",
-                "add `--sample 1/16`, or leave it out",
-            ));
-        }
+        let sample = self.sampled()?;
         let verify = self.verified_by(&kernel.base)?;
         let (target, targets) = self.target()?;
         let points = self.points.unwrap_or(POINTS_DEFAULT);

@@ -195,8 +195,9 @@ const SIM: &[&str] = &[
     "event",
 ];
 
-const WORKLOAD: &[&str] =
-    &["scenario", "catalog", "programs", "replay", "parts", "system", "policy", "trace", "language"];
+const WORKLOAD: &[&str] = &[
+    "scenario", "catalog", "programs", "replay", "written", "parts", "system", "policy", "trace", "language",
+];
 
 const STATS: &[&str] = &[
     "mmtests_table",

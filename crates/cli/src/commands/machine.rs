@@ -1,0 +1,16 @@
+//! `pagetide machine`: this host, and built-in machines, as machine files.
+
+use std::path::Path;
+
+use crate::args::{MachineArgs, MachineCommand};
+use crate::printer::{Failure, Printer};
+
+pub(crate) fn machine(args: &MachineArgs, printer: &Printer) -> Result<(), Failure> {
+    match &args.command {
+        MachineCommand::Probe { dir } => {
+            printer.note("timing calls, the disk and reclaim; it takes some ten seconds");
+            printer.data(&lab::machine_file::probe(dir.as_deref().unwrap_or(Path::new(".")))?)
+        }
+        MachineCommand::Show { machine } => printer.data(&lab::machine_file::of_machine(machine)?),
+    }
+}

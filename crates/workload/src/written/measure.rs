@@ -1,0 +1,307 @@
+//! Metrics of a workload file: seconds of a phase, pages of a file in memory, counters of the kernel, and what a
+//! labelled step took.
+//!
+//! Counters are read where a phase ends, and only those that a metric asks for: reading `memory.stat` flushes the
+//! kernel's batched statistics. A counter that a kernel does not have leaves its metric out. Next: [`super::play`].
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use units::Nanos;
+
+use crate::language::metric::Better;
+use crate::language::table::{Entry, Mistake, Table};
+use crate::system::outcome::{Outcome, WorkloadError};
+use crate::system::{Errno, OpenMode, System};
+use crate::written::definition::{Definition, Measured, MetricDefinition, Span, Step, TaskGroup, each_step};
+use crate::written::scope::{Scope, check_word};
+use crate::written::tally::Tally;
+
+const KINDS: [&str; 7] = ["seconds", "resident", "vmstat", "stat", "latency", "rate", "operations"];
+const KEYS: [&str; 16] = [
+    "seconds",
+    "resident",
+    "vmstat",
+    "stat",
+    "latency",
+    "rate",
+    "operations",
+    "group",
+    "at",
+    "over",
+    "after",
+    "percentile",
+    "unit",
+    "better",
+    "of",
+    "help",
+];
+const BETTER: [&str; 3] = ["more", "less", "neither"];
+
+/// Reads the table `metrics`.
+pub(super) fn read(
+    top: &Table<'_>,
+    scope: &Scope<'_>,
+    tasks: &[TaskGroup],
+) -> Result<Vec<MetricDefinition>, Mistake> {
+    let mut labels = BTreeSet::new();
+    for task in tasks {
+        each_step(&task.steps, &mut |step| match step {
+            Step::Work(work) => labels.extend(work.label.as_deref()),
+            Step::Create { label, .. } => labels.extend(label.as_deref()),
+            _ => {}
+        });
+    }
+    let Some(entry) = top.get("metrics") else { return Ok(seconds_of_phases(scope)) };
+    let table = Table::of(top.source, "`metrics`".to_owned(), entry)?;
+    let mut metrics: Vec<MetricDefinition> = Vec::new();
+    for entry in table.all() {
+        check_word(top.source, &entry.name, entry.key_at)?;
+        let own = Table::of(top.source, format!("metric `{}`", entry.name), entry)?;
+        metrics.push(metric(&own, entry, scope, &labels)?);
+        own.finish(&KEYS)?;
+    }
+    for metric in &metrics {
+        if let Some(of) = &metric.of
+            && !metrics.iter().any(|other| other.name == *of)
+        {
+            return Err(top.source.unknown(
+                entry.value_at,
+                "metric",
+                of,
+                metrics.iter().map(|other| &*other.name),
+            ));
+        }
+    }
+    Ok(metrics)
+}
+
+/// What a file that declares none has.
+fn seconds_of_phases(scope: &Scope<'_>) -> Vec<MetricDefinition> {
+    let metric = |phase: &String| MetricDefinition {
+        name: format!("{phase}_seconds"),
+        what: Measured::Seconds(phase.clone()),
+        unit: "s".to_owned(),
+        better: Better::Less,
+        of: None,
+        help: format!("until {phase}"),
+    };
+    scope.phases.iter().map(metric).collect()
+}
+
+fn metric(
+    own: &Table<'_>,
+    entry: &Entry<'_>,
+    scope: &Scope<'_>,
+    labels: &BTreeSet<&str>,
+) -> Result<MetricDefinition, Mistake> {
+    let given: Vec<&Entry<'_>> = KINDS.iter().filter_map(|kind| own.get(kind)).collect();
+    let [kind] = given[..] else {
+        let kinds = KINDS.map(|kind| format!("`{kind}`")).join(", ");
+        let message = format!("{} needs one of {kinds}", own.called);
+        return Err(own.source.fail_hint(
+            entry.value_at,
+            message,
+            "such as `resident = \"hot\"` or `vmstat = \"pgscan_direct\"`",
+        ));
+    };
+    let (name, at) = (own.text_of(kind)?, kind.value_at);
+    let label = || match labels.contains(&*name) {
+        true => Ok(name.clone()),
+        false => {
+            let mistake = own.source.unknown(at, "label", &name, labels.iter().copied());
+            let hint = format!("give the step that it is about `label = \"{name}\"`");
+            Err(if labels.is_empty() { Mistake { hint: Some(hint), ..mistake } } else { mistake })
+        }
+    };
+    let (what, unit, better) = match &*kind.name {
+        "seconds" => {
+            scope.phase(&name, at)?;
+            (Measured::Seconds(name.clone()), "s", Better::Less)
+        }
+        "resident" => {
+            scope.file(&name, at)?;
+            let at = phase_of(own, "at", scope)?.unwrap_or(scope.phases.len());
+            (Measured::Resident { files: name.clone(), at }, "pages", Better::More)
+        }
+        "vmstat" | "stat" => {
+            let group = match &*kind.name {
+                "stat" => {
+                    let entry = own.needed("group", "\"A\"")?;
+                    let path = own.text_of(entry)?;
+                    scope.group(&path, entry.value_at)?;
+                    Some(path)
+                }
+                _ => None,
+            };
+            check_word(own.source, &name, at)?;
+            (Measured::Counter { group, name: name.clone(), span: span(own, scope)? }, "", Better::Less)
+        }
+        "latency" => {
+            let percentile = percentile(own)?;
+            (Measured::Latency { label: label()?, percentile }, "us", Better::Less)
+        }
+        "rate" => (Measured::Rate(label()?), "MiB/s", Better::More),
+        _ => (Measured::Operations(label()?), "", Better::More),
+    };
+    Ok(MetricDefinition {
+        name: entry.name.clone(),
+        what,
+        unit: own.text("unit")?.unwrap_or_else(|| unit.to_owned()),
+        better: direction(own)?.unwrap_or(better),
+        of: own.text("of")?,
+        help: own.text("help")?.unwrap_or_default(),
+    })
+}
+
+/// Which way is the good one, where a file says it.
+fn direction(own: &Table<'_>) -> Result<Option<Better>, Mistake> {
+    let Some(entry) = own.get("better") else { return Ok(None) };
+    match &*own.text_of(entry)? {
+        "more" => Ok(Some(Better::More)),
+        "less" => Ok(Some(Better::Less)),
+        "neither" => Ok(Some(Better::Neither)),
+        other => Err(own.source.unknown(entry.value_at, "direction", other, BETTER)),
+    }
+}
+
+fn percentile(own: &Table<'_>) -> Result<f64, Mistake> {
+    let entry = own.needed("percentile", "99")?;
+    let text = own.scalar_of(entry)?;
+    text.parse()
+        .ok()
+        .filter(|percentile| (0.0..=100.0).contains(percentile))
+        .ok_or_else(|| own.source.fail(entry.value_at, format!("`{text}` is no percentile from 0 to 100")))
+}
+
+/// The number of the phase that `key` names, from 1.
+fn phase_of(own: &Table<'_>, key: &str, scope: &Scope<'_>) -> Result<Option<usize>, Mistake> {
+    let Some(entry) = own.get(key) else { return Ok(None) };
+    let name = own.text_of(entry)?;
+    scope.phase(&name, entry.value_at)?;
+    Ok(scope.phases.iter().position(|phase| *phase == name).map(|number| number + 1))
+}
+
+fn span(own: &Table<'_>, scope: &Scope<'_>) -> Result<Span, Mistake> {
+    let [over, after, at] =
+        [phase_of(own, "over", scope)?, phase_of(own, "after", scope)?, phase_of(own, "at", scope)?];
+    match (over, after, at) {
+        (Some(over), None, None) => Ok(Span::Between(over - 1, over)),
+        (None, None, Some(at)) => Ok(Span::At(at)),
+        (None, None, None) => Ok(Span::Between(0, scope.phases.len())),
+        (None, Some(after), at) if at.is_none_or(|at| after < at) => {
+            Ok(Span::Between(after, at.unwrap_or(scope.phases.len())))
+        }
+        _ => {
+            let message = format!("{} has no span of time", own.called);
+            let hint = "`over` is a phase, `at` the end of one, `after` and `at` lie between the ends of two";
+            Err(own.source.fail_hint(own.at, message, hint))
+        }
+    }
+}
+
+/// What was read at the end of each phase.
+pub(super) struct Readings {
+    times: Vec<Nanos>,
+    counters: Vec<BTreeMap<(Option<String>, String), u64>>,
+    resident: BTreeMap<String, u64>,
+}
+
+impl Readings {
+    pub(super) fn new() -> Self {
+        Self { times: Vec::new(), counters: Vec::new(), resident: BTreeMap::new() }
+    }
+
+    /// Reads what metrics ask for at the end of the next phase; the first time is when tasks begin.
+    pub(super) async fn take<S: System>(
+        &mut self,
+        sys: &S,
+        definition: &Definition,
+        paths: &BTreeMap<String, Vec<String>>,
+    ) -> Result<(), WorkloadError> {
+        let number = self.times.len();
+        self.times.push(sys.now());
+        let mut wanted: BTreeMap<Option<&str>, BTreeSet<&str>> = BTreeMap::new();
+        for metric in &definition.metrics {
+            match &metric.what {
+                Measured::Counter { group, name, span } if span.needs(number) => {
+                    wanted.entry(group.as_deref()).or_default().insert(name);
+                }
+                Measured::Resident { files, at } if *at == number => {
+                    let pages = resident(sys, &paths[files]).await?;
+                    self.resident.insert(metric.name.clone(), pages);
+                }
+                _ => {}
+            }
+        }
+        let mut read = BTreeMap::new();
+        for (group, names) in wanted {
+            for (name, value) in counters(sys, group).await? {
+                if names.contains(&*name) {
+                    read.insert((group.map(str::to_owned), name), value);
+                }
+            }
+        }
+        self.counters.push(read);
+        Ok(())
+    }
+
+    /// All metrics, once everything has ended.
+    pub(super) fn outcome(&self, definition: &Definition, tally: &Tally) -> Outcome {
+        let mut outcome = Outcome::default();
+        for metric in &definition.metrics {
+            if let Some(value) = self.value(&metric.name, &metric.what, definition, tally) {
+                outcome.metric(&metric.name, value);
+            }
+        }
+        outcome
+    }
+
+    fn value(&self, name: &str, what: &Measured, definition: &Definition, tally: &Tally) -> Option<f64> {
+        match what {
+            Measured::Seconds(phase) => {
+                let number = definition.phases.iter().position(|own| own == phase)?;
+                Some(self.times.get(number + 1)?.saturating_sub(*self.times.get(number)?).as_secs_f64())
+            }
+            Measured::Resident { .. } => self.resident.get(name).map(|&pages| pages as f64),
+            Measured::Counter { group, name, span } => {
+                let key = (group.clone(), name.clone());
+                let at = |number: usize| self.counters.get(number)?.get(&key).copied();
+                match *span {
+                    Span::At(number) => at(number).map(|value| value as f64),
+                    Span::Between(from, to) => Some(at(to)? as f64 - at(from)? as f64),
+                }
+            }
+            Measured::Latency { label, percentile } => tally.percentile_us(label, *percentile),
+            Measured::Rate(label) => tally.mib_per_second(label),
+            Measured::Operations(label) => Some(tally.operations(label) as f64),
+        }
+    }
+}
+
+/// `/proc/vmstat`, or the `memory.stat` of a group.
+async fn counters<S: System>(sys: &S, group: Option<&str>) -> Result<Vec<(String, u64)>, WorkloadError> {
+    let Some(group) = group else { return Ok(sys.vmstat().await?) };
+    let text = sys.cgroup_read(group, "memory.stat").await?;
+    let pair = |line: &str| {
+        let (name, value) = line.split_once(' ')?;
+        Some((name.to_owned(), value.trim().parse().ok()?))
+    };
+    Ok(text.lines().filter_map(pair).collect())
+}
+
+/// Pages of these files that are in memory; a file that is gone has none.
+async fn resident<S: System>(sys: &S, paths: &[String]) -> Result<u64, WorkloadError> {
+    let mut pages = 0;
+    for path in paths {
+        let file = match sys.open(path, OpenMode::Read).await {
+            Ok(file) => file,
+            Err(error) if error.errno == Errno::NoEnt => continue,
+            Err(error) => return Err(error.into()),
+        };
+        let size = sys.file_size(path).await?;
+        if size > 0 {
+            pages += sys.resident_pages(&file, 0, size).await?;
+        }
+    }
+    Ok(pages)
+}

@@ -1,0 +1,288 @@
+//! Reads a workload file: its head, parameters, groups, files and tasks. Each mistake is told where it stands.
+//!
+//! Next: [`super::steps`] reads what a task does, [`super::measure`] the metrics; [`super::order`] checks that no task
+//! waits for ever.
+
+use toml::de::{DeTable, DeValue};
+use units::{Bytes, parse_size};
+
+use crate::language::params::{ParamKind, ParamSpec, Share};
+use crate::language::table::{Entry, Mistake, Position, Source, Table};
+use crate::written::definition::{Definition, FileSet, FileState, Group, Head, Place, TaskGroup};
+use crate::written::expression::{Expression, MEMORY, Unit};
+use crate::written::scope::{NAME_LEN_MAX, Scope, check_word};
+use crate::written::{measure, order, steps};
+
+const KEYS: [&str; 10] =
+    ["name", "help", "params", "phases", "prepares", "keep_caches", "groups", "files", "tasks", "metrics"];
+const PARAM_KEYS: [&str; 7] = ["size", "count", "share", "choice", "help", "least", "most"];
+const FILE_KEYS: [&str; 6] = ["size", "up_to", "count", "state", "disk", "in_memory"];
+const TASK_KEYS: [&str; 4] = ["count", "group", "cpu", "steps"];
+const STATES: [&str; 4] = ["laid-out", "written", "empty", "absent"];
+/// Where the machine puts the files: every workload has it.
+const FILESYSTEM: ParamSpec =
+    ParamSpec::choice("filesystem", &["ext4", "xfs"], "filesystem that the machine puts the files on");
+/// The last phase of a file that names none.
+const ONLY_PHASE: &str = "done";
+
+/// The text of a workload file, told from that of a scenario: it has tasks, and names no workload.
+pub fn is_one(text: &str) -> bool {
+    DeTable::parse(text).is_ok_and(|table| {
+        let has = |key: &str| table.get_ref().iter().any(|(own, _)| own.get_ref() == key);
+        !has("workload") && (has("tasks") || has("files") || has("phases"))
+    })
+}
+
+/// Reads a workload file.
+pub(super) fn read(text: &str) -> Result<(Definition, Head), Mistake> {
+    let table = DeTable::parse(text).map_err(|error| Mistake {
+        position: error.span().map(|span| Position::of(text, span.start)),
+        message: error.message().trim_end().replace('\n', "; "),
+        hint: None,
+    })?;
+    let source = Source(text);
+    let top = Table::new(source, "the file".to_owned(), 0, table.get_ref());
+    let name_entry = top.needed("name", "\"my-server\"")?;
+    let name = top.text_of(name_entry)?;
+    let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if name.is_empty() || name.len() > NAME_LEN_MAX || !name.chars().all(is_name) {
+        let message = format!("`{}` is no name of a workload", name.escape_debug());
+        let hint = "a name has small letters, digits and `-`";
+        return Err(source.fail_hint(name_entry.value_at, message, hint));
+    }
+    let help = top.text("help")?.unwrap_or_default();
+    let phases = names(&top, "phases")?;
+    let prepares = names(&top, "prepares")?;
+    let keeps_caches = top.flag("keep_caches")?;
+    let mut scope = Scope {
+        source,
+        params: params(&top)?,
+        phases: phases.iter().map(|(name, _)| name.clone()).collect(),
+        files: Vec::new(),
+        groups: Vec::new(),
+    };
+    if scope.phases.is_empty() {
+        scope.phases.push(ONLY_PHASE.to_owned());
+    }
+    for (phase, at) in &prepares {
+        scope.phase(phase, *at)?;
+    }
+    let groups = groups(&top, &mut scope)?;
+    let files = files(&top, &mut scope)?;
+    let tasks = tasks(&top, &scope)?;
+    let metrics = measure::read(&top, &scope, &tasks)?;
+    top.finish(&KEYS)?;
+    order::check(&scope, &tasks)?;
+    let head =
+        Head { help, params: scope.params, prepares: prepares.into_iter().map(|(name, _)| name).collect() };
+    let text = text.to_owned();
+    let phases = scope.phases;
+    Ok((Definition { text, name, phases, keeps_caches, groups, files, tasks, metrics }, head))
+}
+
+/// Names of a list, each once.
+fn names(top: &Table<'_>, key: &str) -> Result<Vec<(String, usize)>, Mistake> {
+    let names = top.texts(key)?;
+    for (number, (name, at)) in names.iter().enumerate() {
+        check_word(top.source, name, *at)?;
+        if names[..number].iter().any(|(other, _)| other == name) {
+            return Err(top.source.fail_hint(
+                *at,
+                format!("`{name}` is named twice"),
+                "leave one of them out",
+            ));
+        }
+    }
+    Ok(names)
+}
+
+fn params(top: &Table<'_>) -> Result<Vec<ParamSpec>, Mistake> {
+    let mut params = Vec::new();
+    if let Some(entry) = top.get("params") {
+        let table = Table::of(top.source, "`params`".to_owned(), entry)?;
+        for entry in table.all() {
+            params.push(param(top.source, entry)?);
+        }
+    }
+    if !params.iter().any(|param| param.name == FILESYSTEM.name) {
+        params.push(FILESYSTEM);
+    }
+    Ok(params)
+}
+
+/// One parameter. Its texts live as long as the program: few workloads are ever named.
+fn param(source: Source<'_>, entry: &Entry<'_>) -> Result<ParamSpec, Mistake> {
+    check_word(source, &entry.name, entry.key_at)?;
+    if entry.name == MEMORY || entry.name.contains(['-', '.']) {
+        let message = format!("`{}` is no name of a parameter", entry.name);
+        let hint = "letters, digits and `_`; `$memory` is the machine's memory";
+        return Err(source.fail_hint(entry.key_at, message, hint));
+    }
+    let table = Table::of(source, format!("parameter `{}`", entry.name), entry)?;
+    let help = table.text("help")?.unwrap_or_default();
+    let (kind, default) = kind(&table)?;
+    table.finish(&PARAM_KEYS)?;
+    let leaked = |text: String| -> &'static str { text.leak() };
+    let spec = ParamSpec {
+        name: leaked(entry.name.clone()),
+        kind,
+        default: Some(leaked(default)),
+        help: leaked(help),
+    };
+    spec.check_default().map_err(|message| source.fail(entry.value_at, message))?;
+    Ok(spec)
+}
+
+/// What values a parameter has, and the one where nobody gives one.
+fn kind(table: &Table<'_>) -> Result<(ParamKind, String), Mistake> {
+    let kinds = ["size", "count", "share", "choice"];
+    let given: Vec<&Entry<'_>> = kinds.iter().filter_map(|kind| table.get(kind)).collect();
+    let [entry] = given[..] else {
+        let message = format!("{} needs one of `size`, `count`, `share`, `choice`", table.called);
+        let hint = "write what it is where nobody gives it: `hot = { size = \"50M\" }`";
+        return Err(table.source.fail_hint(table.at, message, hint));
+    };
+    if entry.name == "choice" {
+        let words = table.texts("choice")?;
+        let Some((first, _)) = words.first().cloned() else {
+            return Err(table.source.fail(entry.value_at, "`choice` is an empty list"));
+        };
+        for (word, at) in &words {
+            check_word(table.source, &word.replace([':', '/'], "-"), *at)?;
+        }
+        let words: Vec<&'static str> = words.into_iter().map(|(word, _)| &*word.leak()).collect();
+        return Ok((ParamKind::Choice(words.leak()), first));
+    }
+    let default = table.scalar_of(entry)?;
+    let bounds =
+        ["least", "most"].map(|key| table.get(key).map(|entry| (table.scalar_of(entry), entry.value_at)));
+    let mut texts = Vec::new();
+    for bound in bounds {
+        texts.push(match bound {
+            Some((text, at)) => Some((text?, at)),
+            None => None,
+        });
+    }
+    let bad = |at: usize, message: String| table.source.fail(at, message);
+    let size = |bound: &Option<(String, usize)>, otherwise: Bytes| match bound {
+        Some((text, at)) => parse_size(text).map_err(|error| bad(*at, error.to_string())),
+        None => Ok(otherwise),
+    };
+    let count = |bound: &Option<(String, usize)>, otherwise: u64| match bound {
+        Some((text, at)) => text.parse().map_err(|_| bad(*at, format!("`{text}` is no whole number"))),
+        None => Ok(otherwise),
+    };
+    let kind = match &*entry.name {
+        "size" => ParamKind::Size { min: size(&texts[0], Bytes(0))?, max: size(&texts[1], Bytes(16 << 40))? },
+        "count" => ParamKind::Count { min: count(&texts[0], 0)?, max: count(&texts[1], 1 << 40)? },
+        _ => ParamKind::Share { min: Share::ZERO, max: Share::ALL },
+    };
+    Ok((kind, default))
+}
+
+fn groups(top: &Table<'_>, scope: &mut Scope<'_>) -> Result<Vec<Group>, Mistake> {
+    let Some(entry) = top.get("groups") else { return Ok(Vec::new()) };
+    let table = Table::of(top.source, "`groups`".to_owned(), entry)?;
+    let mut groups: Vec<Group> = Vec::new();
+    for entry in table.all() {
+        for part in entry.name.split('/') {
+            check_word(top.source, part, entry.key_at)?;
+        }
+        if let Some((above, _)) = entry.name.rsplit_once('/')
+            && !groups.iter().any(|group| group.path == above)
+        {
+            let message = format!("cgroup `{}` lies in `{above}`, which is not there before it", entry.name);
+            let hint = format!("write `[groups.\"{above}\"]` above it");
+            return Err(top.source.fail_hint(entry.key_at, message, hint));
+        }
+        let own = Table::of(top.source, format!("cgroup `{}`", entry.name), entry)?;
+        let mut settings = Vec::new();
+        for setting in own.all() {
+            check_word(top.source, &setting.name, setting.key_at)?;
+            settings.push((setting.name.clone(), scope.setting(&own, setting)?));
+        }
+        groups.push(Group { path: entry.name.clone(), settings });
+    }
+    scope.groups = groups.iter().map(|group| group.path.clone()).collect();
+    Ok(groups)
+}
+
+fn files(top: &Table<'_>, scope: &mut Scope<'_>) -> Result<Vec<FileSet>, Mistake> {
+    let Some(entry) = top.get("files") else { return Ok(Vec::new()) };
+    let table = Table::of(top.source, "`files`".to_owned(), entry)?;
+    let mut files = Vec::new();
+    for entry in table.all() {
+        check_word(top.source, &entry.name, entry.key_at)?;
+        let own = Table::of(top.source, format!("file `{}`", entry.name), entry)?;
+        let set = file_set(&own, entry, scope)?;
+        own.finish(&FILE_KEYS)?;
+        scope.files.push((set.name.clone(), set.count.is_some()));
+        files.push(set);
+    }
+    Ok(files)
+}
+
+fn file_set(own: &Table<'_>, entry: &Entry<'_>, scope: &Scope<'_>) -> Result<FileSet, Mistake> {
+    let state = match own.text("state")?.as_deref() {
+        None | Some("laid-out") => FileState::LaidOut,
+        Some("written") => FileState::Written,
+        Some("empty") => FileState::Empty,
+        Some("absent") => FileState::Absent,
+        Some(other) => {
+            let at = own.get("state").map_or(own.at, |entry| entry.value_at);
+            return Err(own.source.unknown(at, "state", other, STATES));
+        }
+    };
+    let smallest = scope.amount(own, own.needed("size", "\"1G\"")?, Unit::Bytes)?;
+    let place = match own.get("disk") {
+        _ if own.flag("in_memory")? => Place::Memory,
+        None => Place::Disk(Expression::Number(0.0)),
+        Some(Entry { value: DeValue::String(word), .. }) if word == "all" => Place::AllDisks,
+        Some(entry) => Place::Disk(scope.amount(own, entry, Unit::Count)?),
+    };
+    if state == FileState::LaidOut && matches!(place, Place::Memory) {
+        let hint = "add `state = \"written\"`: what lies in memory was written there";
+        return Err(own.source.fail_hint(
+            entry.key_at,
+            "a file in memory cannot be laid out on a disk",
+            hint,
+        ));
+    }
+    Ok(FileSet {
+        name: entry.name.clone(),
+        smallest,
+        largest: scope.optional(own, "up_to", Unit::Bytes)?,
+        count: scope.optional(own, "count", Unit::Count)?,
+        state,
+        place,
+    })
+}
+
+fn tasks(top: &Table<'_>, scope: &Scope<'_>) -> Result<Vec<TaskGroup>, Mistake> {
+    let entry = top.needed("tasks", "{ reader = { steps = [...] } }")?;
+    let table = Table::of(top.source, "`tasks`".to_owned(), entry)?;
+    let mut tasks = Vec::new();
+    let mut reader = steps::Reader::new(scope);
+    for entry in table.all() {
+        check_word(top.source, &entry.name, entry.key_at)?;
+        let own = Table::of(top.source, format!("task `{}`", entry.name), entry)?;
+        let group = match own.get("group") {
+            Some(entry) => Some(scope.word(&own, entry, |word, at| scope.group(word, at))?),
+            None => None,
+        };
+        own.needed("steps", "[{ read = \"hot\" }]")?;
+        let steps = reader.task(&own)?;
+        tasks.push(TaskGroup {
+            name: entry.name.clone(),
+            count: scope.optional(&own, "count", Unit::Count)?,
+            group,
+            cpu: scope.optional(&own, "cpu", Unit::Count)?,
+            steps,
+        });
+        own.finish(&TASK_KEYS)?;
+    }
+    if tasks.is_empty() {
+        return Err(top.source.fail_hint(entry.value_at, "there is no task", "write `[tasks.reader]`"));
+    }
+    Ok(tasks)
+}

@@ -1,0 +1,207 @@
+//! Workload files: each mistake in one gets one error, with its place and a remedy.
+
+use pagetide_workload::WorkloadSpec;
+
+/// What is said of a file that lacks nothing but what `rest` changes.
+fn told(rest: &str) -> String {
+    match WorkloadSpec::of_file(rest) {
+        Ok(spec) => match spec.build(spec.defaults()) {
+            Ok(_) => "nothing is wrong".to_owned(),
+            Err(error) => format!("{error} | {}", error.hint().unwrap_or_default()),
+        },
+        Err(mistake) => format!("{mistake} | {}", mistake.hint.clone().unwrap_or_default()),
+    }
+}
+
+/// A file with one task and these steps.
+fn steps(steps: &str) -> String {
+    format!(
+        "name = \"x\"\nphases = [\"one\", \"two\"]\n[files]\nhot = {{ size = \"1M\" }}\nmany = {{ size = \"4k\", count = 9 }}\n\
+         [groups.A]\n[tasks.ender]\nsteps = [{{ end = \"one\" }}]\n[tasks.t]\nsteps = [{steps}]\n"
+    )
+}
+
+/// Files that are wrong.
+const FILES: &[&str] = &[
+    "",
+    "name = 5",
+    "name = \"Hot Set\"",
+    "name = \"hot-and-stream\"\n[tasks.a]\nsteps = [{ sync = true }]",
+    "name = \"x\"",
+    "name = \"x\"\ntasks = 3",
+    "name = \"x\"\n[tasks]",
+    "name = \"x\"\n[tasks.a]",
+    "name = \"x\"\n[tasks.a]\nsteps = []",
+    "name = \"x\"\n[tasks.a]\nsteps = 4",
+    "name = \"x\"\n[tasks.a]\nsteps = [4]",
+    "name = \"x\"\nfoo = 1\n[tasks.a]\nsteps = [{ sync = true }]",
+    "name = \"x\"\nphases = [\"a\", \"a\"]\n[tasks.a]\nsteps = [{ sync = true }]",
+    "name = \"x\"\nphases = [\"a b\"]\n[tasks.a]\nsteps = [{ sync = true }]",
+    "name = \"x\"\nprepares = [\"warm\"]\n[tasks.a]\nsteps = [{ sync = true }]",
+    "name = \"x\"\nphases = [\"one\", \"two\"]\n[tasks.a]\nsteps = [{ sync = true }]",
+    "name = \"x\"\n[params]\nhot = 5\n[tasks.a]\nsteps = [{ sync = true }]",
+    "name = \"x\"\n[params]\nhot = { help = \"h\" }\n[tasks.a]\nsteps = [{ sync = true }]",
+    "name = \"x\"\n[params]\nhot = { size = \"5x\" }\n[tasks.a]\nsteps = [{ sync = true }]",
+    "name = \"x\"\n[params]\nhot = { size = \"5M\", least = \"6M\" }\n[tasks.a]\nsteps = [{ sync = true }]",
+    "name = \"x\"\n[params]\nhot = { count = -3 }\n[tasks.a]\nsteps = [{ sync = true }]",
+    "name = \"x\"\n[params]\nhot = { share = 1.5 }\n[tasks.a]\nsteps = [{ sync = true }]",
+    "name = \"x\"\n[params]\nhot = { choice = [] }\n[tasks.a]\nsteps = [{ sync = true }]",
+    "name = \"x\"\n[params]\nmemory = { size = 1 }\n[tasks.a]\nsteps = [{ sync = true }]",
+    "name = \"x\"\n[files]\nhot = { size = -1 }\n[tasks.a]\nsteps = [{ read = \"hot\" }]",
+    "name = \"x\"\n[files]\nhot = { }\n[tasks.a]\nsteps = [{ read = \"hot\" }]",
+    "name = \"x\"\n[files]\nhot = { size = \"$hut\" }\n[tasks.a]\nsteps = [{ read = \"hot\" }]",
+    "name = \"x\"\n[files]\nhot = { size = \"1M - 2M\" }\n[tasks.a]\nsteps = [{ read = \"hot\" }]",
+    "name = \"x\"\n[files]\nhot = { size = \"1M / 0\" }\n[tasks.a]\nsteps = [{ read = \"hot\" }]",
+    "name = \"x\"\n[files]\nhot = { size = \"1M\", count = 0 }\n[tasks.a]\nsteps = [{ read = \"hot\" }]",
+    "name = \"x\"\n[files]\nhot = { size = \"1M\", count = \"100G\" }\n[tasks.a]\nsteps = [{ read = \"hot\" }]",
+    "name = \"x\"\n[files]\nhot = { size = \"1M\", state = \"new\" }\n[tasks.a]\nsteps = [{ read = \"hot\" }]",
+    "name = \"x\"\n[files]\nhot = { size = \"1M\", in_memory = true }\n[tasks.a]\nsteps = [{ read = \"hot\" }]",
+    "name = \"x\"\n[files]\n\"../hot\" = { size = \"1M\" }\n[tasks.a]\nsteps = [{ sync = true }]",
+    "name = \"x\"\n[groups.\"A/B\"]\n[tasks.a]\nsteps = [{ sync = true }]",
+    "name = \"x\"\n[groups.A]\n\"memory.max\" = true\n[tasks.a]\nsteps = [{ sync = true }]",
+    "name = \"x\"\n[groups.A]\n[tasks.a]\ngroup = \"B\"\nsteps = [{ sync = true }]",
+    "name = \"x\"\n[tasks.a]\ncount = 0\nsteps = [{ sync = true }]",
+    "name = \"x\"\n[tasks.a]\nnumber = 2\nsteps = [{ sync = true }]",
+    "name = \"x\"\n[tasks.a]\nsteps = [{ sync = true }]\n[metrics]\nm = { }",
+    "name = \"x\"\n[tasks.a]\nsteps = [{ sync = true }]\n[metrics]\nm = { seconds = \"dun\" }",
+    "name = \"x\"\n[tasks.a]\nsteps = [{ sync = true }]\n[metrics]\nm = { latency = \"get\", percentile = 99 }",
+    "name = \"x\"\n[tasks.a]\nsteps = [{ sync = true }]\n[metrics]\nm = { stat = \"pgscan\" }",
+    "name = \"x\"\n[tasks.a]\nsteps = [{ sync = true }]\n[metrics]\nm = { vmstat = \"pgscan\", over = \"done\", at = \"done\" }",
+    "name = \"x\"\n[tasks.a]\nsteps = [{ sync = true }]\n[metrics]\nm = { seconds = \"done\", of = \"n\" }",
+    "name = \"x\"\n[tasks.a]\nsteps = [{ sync = true }]\n[metrics]\nm = { seconds = \"done\", better = \"higher\" }",
+    "name = [",
+];
+
+/// Steps that are wrong in a file that is right.
+const STEPS: &[&str] = &[
+    "{ }",
+    "{ raed = \"hot\" }",
+    "{ read = \"hut\" }",
+    "{ read = 5 }",
+    "{ read = \"hot\", order = \"backwards\" }",
+    "{ read = \"hot\", order = \"zipf:9\" }",
+    "{ read = \"hot\", order = \"$order\" }",
+    "{ read = \"hot\", passes = 2, bytes = \"1M\" }",
+    "{ read = \"hot\", block = 0 }",
+    "{ read = \"hot\", fsync = \"always\" }",
+    "{ read = \"hot\", writes = 2 }",
+    "{ read = \"hot\", count = \"5000000000000\" }",
+    "{ touch = \"heap\" }",
+    "{ map = \"heap\" }",
+    "{ map = \"heap\", size = 0 }",
+    "{ map = \"db\", file = \"many\" }",
+    "{ map = \"heap\", size = \"1M\", file = \"hot\" }",
+    "{ map = \"heap\", size = \"1M\" }, { advise = \"heap\", as = \"no-reuse\" }",
+    "{ advise = \"hot\", as = \"cold\" }",
+    "{ create = \"hot\" }",
+    "{ unlink = \"new\" }",
+    "{ sleep = 5 }",
+    "{ sleep = \"5 minutes\" }",
+    "{ wait = \"three\" }",
+    "{ wait = \"two\" }, { end = \"two\" }",
+    "{ end = \"two\" }, { end = \"two\" }",
+    "{ wait = \"two\" }",
+    "{ repeat = 2, steps = [{ end = \"two\" }] }",
+    "{ repeat = 1000000000, steps = [{ repeat = 1000000000, steps = [{ sync = true }] }] }",
+    "{ for = \"48 * 3600 * 1s\", steps = [{ sync = true }] }",
+    "{ until = \"two\", steps = [{ sync = true }] }, { end = \"two\" }",
+    "{ cgroup = \"B\", set = \"memory.high\", to = \"1M\" }",
+    "{ cgroup = \"A\", to = \"1M\" }",
+    "{ sysctl = \"vm.swappiness\" }",
+    "{ drop_caches = 7 }",
+    "{ repeat = 1, steps = [{ repeat = 1, steps = [{ repeat = 1, steps = [{ repeat = 1, steps = [{ repeat = 1, \
+         steps = [{ repeat = 1, steps = [{ repeat = 1, steps = [{ sync = true }] }] }] }] }] }] }] }",
+];
+
+#[test]
+fn every_mistake_in_a_file_is_told_once_with_its_place() {
+    let all = FILES.iter().map(|wrong| told(wrong)).chain(STEPS.iter().map(|wrong| told(&steps(wrong))));
+    let all: Vec<String> = all.collect();
+    assert!(all.len() >= 60);
+    assert!(all.iter().all(|told| told != "nothing is wrong"), "{all:#?}");
+    insta::assert_snapshot!(all.join("\n"), @r#"
+    line 1, column 1: the file has no `name` | add `name = "my-server"`
+    line 1, column 8: `name` is a whole number, not a text | 
+    line 1, column 8: `Hot Set` is no name of a workload | a name has small letters, digits and `-`
+    `hot-and-stream` is the name of a built-in workload | give it another one in the line `name = ...`
+    line 1, column 1: the file has no `tasks` | add `tasks = { reader = { steps = [...] } }`
+    line 2, column 9: `tasks` is a whole number, not a table | 
+    line 2, column 1: there is no task | write `[tasks.reader]`
+    line 2, column 1: task `a` has no `steps` | add `steps = [{ read = "hot" }]`
+    line 3, column 9: task `a` has no steps | write `steps = [{ read = "hot" }]`
+    line 3, column 9: `steps` is a whole number, not a list | 
+    line 3, column 10: step 1 of task `a` is a whole number, not a table | 
+    line 2, column 1: unknown key `foo` of the file | known names: `name`, `help`, `params`, `phases`, `prepares`, `keep_caches`, `groups`, `files`, `tasks`, `metrics`
+    line 2, column 16: `a` is named twice | leave one of them out
+    line 2, column 11: `a b` is no name | a name has letters, digits, `_`, `-` and `.`
+    line 2, column 13: unknown phase `warm` | known names: `done`
+    no task ends phase `one` | add a step `{ end = "one" }` to the task that it is about
+    line 3, column 7: parameter `hot` is a whole number, not a table | 
+    line 3, column 7: parameter `hot` needs one of `size`, `count`, `share`, `choice` | write what it is where nobody gives it: `hot = { size = "50M" }`
+    line 3, column 7: parameter `hot`: `5x` is not a size | 
+    line 3, column 7: parameter `hot`: 5M is outside of 6M to 16T | 
+    line 3, column 7: parameter `hot`: `-3` is not a whole number from 0 to 2^64 - 1 | 
+    line 3, column 7: parameter `hot`: `1.5` is not a share from 0 to 1, such as 0.25 | 
+    line 3, column 18: `choice` is an empty list | 
+    line 3, column 1: `memory` is no name of a parameter | letters, digits and `_`; `$memory` is the machine's memory
+    line 3, column 16: `size`: `-1` has `-` where an amount should be | 
+    line 3, column 7: file `hot` has no `size` | add `size = "1G"`
+    line 3, column 16: unknown parameter `hut` | known names: `memory`
+    file `hot`: `1048576 - 2097152` comes to less than 0 | change the parameters, or the amount in the file
+    file `hot`: `1048576 / 0` divides by 0 | change the parameters, or the amount in the file
+    file `hot`: there are 0, and from 1 to 10000000 can be | change the parameters, or the amount in the file
+    file `hot`: there are 100000000000, and from 1 to 10000000 can be | change the parameters, or the amount in the file
+    line 3, column 30: unknown state `new` | known names: `laid-out`, `written`, `empty`, `absent`
+    line 3, column 1: a file in memory cannot be laid out on a disk | add `state = "written"`: what lies in memory was written there
+    line 3, column 1: `../hot` is no name | a name has letters, digits, `_`, `-` and `.`
+    line 2, column 9: cgroup `A/B` lies in `A`, which is not there before it | write `[groups."A"]` above it
+    line 3, column 16: `memory.max` is true or false, not a text or a number | 
+    line 4, column 9: unknown cgroup `B` | did you mean `A`?
+    task `a`: there are 0, and from 1 to 10000 can be | change the parameters, or the amount in the file
+    line 3, column 1: unknown key `number` of task `a` | known names: `count`, `group`, `cpu`, `steps`
+    line 5, column 5: metric `m` needs one of `seconds`, `resident`, `vmstat`, `stat`, `latency`, `rate`, `operations` | such as `resident = "hot"` or `vmstat = "pgscan_direct"`
+    line 5, column 17: unknown phase `dun` | known names: `done`
+    line 5, column 17: unknown label `get` | give the step that it is about `label = "get"`
+    line 5, column 5: metric `m` has no `group` | add `group = "A"`
+    line 5, column 5: metric `m` has no span of time | `over` is a phase, `at` the end of one, `after` and `at` lie between the ends of two
+    line 4, column 1: unknown metric `n` | did you mean `m`?
+    line 5, column 34: unknown direction `higher` | known names: `more`, `less`, `neither`
+    line 1, column 9: unclosed array, expected `]` | 
+    line 10, column 10: step 1 of task `t` is empty | write `{ read = "hot" }`
+    line 10, column 12: unknown step `raed` | did you mean `read`?
+    line 10, column 19: unknown file `hut` | did you mean `hot`?
+    line 10, column 19: `read` is a whole number, not a text | 
+    line 10, column 34: unknown order `backwards` | known names: `sequential`, `random`, `shuffled`, `zipf`, `zipf:0.9`
+    line 10, column 34: unknown order `zipf:9` | did you mean `zipf` or `zipf:0.9`?
+    line 10, column 34: unknown parameter `order` | known names: `filesystem`
+    line 10, column 38: step 1 of task `t` says twice how much it does | keep one of `passes`, `count`, `bytes`
+    task `t`: a call on `hot` has 0 bytes, and from 1 to 1G can have | change the parameters, or the amount in the file
+    line 10, column 34: `fsync`: `always` is not a number of objects or requests | 
+    line 10, column 35: `writes` is a share from 0 to 1, not `2` | 
+    task `t` makes some 5000000000000 calls; 10000000000 at most can be made | change the parameters, or the amount in the file
+    line 10, column 20: unknown mapping `heap` | map it before, in the same task: `{ map = "heap", size = "100M" }`
+    line 10, column 10: step 1 of task `t` has no `size` | add `size = "100M"`
+    task `t`: mapping `heap` has no size | change the parameters, or the amount in the file
+    line 10, column 31: `many` is many files, and this is about one | 
+    line 10, column 26: `size` means nothing here, in step 1 of task `t` | leave it out
+    line 10, column 65: unknown advice `no-reuse` | known names: `normal`, `random`, `sequential`, `will-need`, `dont-need`, `huge-page`, `no-huge-page`, `cold`, `page-out`
+    line 10, column 33: unknown advice `cold` | known names: `normal`, `random`, `sequential`, `will-need`, `dont-need`, `no-reuse`
+    line 10, column 21: `hot` is there already, as a file | create files in a directory of another name
+    line 10, column 21: unknown directory `new` | a task removes what it created before: `{ create = "new", count = 100 }`
+    line 10, column 20: `sleep`: `5` is no time: write `20ms`, or `$pause * 1ms` | 
+    line 10, column 20: `sleep`: `5 minutes` goes on with `minutes`, which is no operator | 
+    line 10, column 19: unknown phase `three` | known names: `one`, `two`
+    these wait for ever: task `t` for phase `two` | phases end in the order of `phases`; the next is `two`, which `t` must come to end
+    task `t` ends phase `two` twice | a task says once that its part of a phase is over
+    these wait for ever: task `t` for phase `two` | phase `two` ends with the last task; let another step end it
+    line 10, column 35: a phase cannot end in steps that are made again | put `end` behind them
+    task `t` makes some 1000000000000000000 calls; 10000000000 at most can be made | change the parameters, or the amount in the file
+    task `t`: steps are made again for a day at most | change the parameters, or the amount in the file
+    these wait for ever: task `t` for phase `two` | phases end in the order of `phases`; the next is `two`, which `t` must come to end
+    line 10, column 21: unknown cgroup `B` | did you mean `A`?
+    line 10, column 10: step 1 of task `t` has no `set` | add `set = "memory.high"`
+    line 10, column 10: step 1 of task `t` has no `to` | add `to = "10"`
+    line 10, column 26: `drop_caches` is 1, 2 or 3 | 
+    line 10, column 171: steps lie in one another 6 deep at most |
+    "#);
+}
