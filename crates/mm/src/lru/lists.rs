@@ -382,7 +382,7 @@ impl Lru {
     pub(crate) fn insert_isolated<T: Trace>(&mut self, core: &mut Core<T>, pages: &[Pfn]) {
         let mut rest = pages;
         while let Some((&pfn, behind)) = rest.split_first() {
-            let run = self.insert_run(core, rest, FrameState::Isolated);
+            let run = if behind.is_empty() { 0 } else { self.insert_run(core, rest, FrameState::Isolated) };
             rest = if run > 0 { &rest[run..] } else { behind };
             if run == 0 {
                 self.insert(core, pfn);

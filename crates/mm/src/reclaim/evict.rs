@@ -44,6 +44,10 @@ impl Reclaim {
     /// An isolated page goes to the head of the list that its flags name: at once, or with those behind it, where
     /// nobody sees the difference.
     pub(super) fn insert_later<T: Trace>(&mut self, core: &mut Core<T>, lru: &mut Lru, pfn: Pfn) {
+        if core.alloc.frames.pages(pfn) > 1 {
+            self.put_kept_back(core, lru);
+            return lru.insert(core, pfn);
+        }
         let wants_each = core.alloc.trace.listens(Detail::Page) || core.alloc.goes_one_by_one();
         if wants_each || core.rules().lru != LruKind::TwoLists || !core.cgroups.counts_at_once() {
             return lru.insert(core, pfn);
@@ -58,7 +62,11 @@ impl Reclaim {
     }
 
     /// What was kept is back on its lists.
+    #[inline]
     pub(super) fn put_kept_back<T: Trace>(&mut self, core: &mut Core<T>, lru: &mut Lru) {
+        if self.kept.is_empty() {
+            return;
+        }
         let mut kept = core::mem::take(&mut self.kept);
         lru.insert_isolated(core, &kept);
         kept.clear();
@@ -97,8 +105,28 @@ fn frees_in_a_row<T: Trace>(core: &Core<T>) -> bool {
 }
 
 /// [`evict`] of isolated pages from the first on, as far as they are single pages of files of one cgroup and node
-/// with none of `special` flags and pages can be freed in a row. Returns how many.
+/// with none of `special` flags and pages can be freed in a row. Returns how many. Inlined as far as to see that the
+/// first one is not: chunks of folios, and of pages that stay, have a look for each.
+#[inline]
 pub(super) fn evict_row<T: Trace>(
+    core: &mut Core<T>,
+    lru: &mut Lru,
+    cache: &mut PageCache,
+    cpu: CpuId,
+    pages: &[Pfn],
+    special: PageFlags,
+    target: MemcgId,
+    uncharged: &mut Uncharged,
+) -> u32 {
+    let first = pages.first().and_then(|&pfn| core.alloc.frames.single_of_file(pfn));
+    if first.is_none_or(|first| first.0.has_any(special.set(PageFlags::PRIVATE))) {
+        return 0;
+    }
+    evict_singles(core, lru, cache, cpu, pages, special, target, uncharged)
+}
+
+#[inline(never)]
+fn evict_singles<T: Trace>(
     core: &mut Core<T>,
     lru: &mut Lru,
     cache: &mut PageCache,
