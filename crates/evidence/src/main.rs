@@ -6,8 +6,9 @@
 //! | `fidelity` | `docs/fidelity.md`: how near the model is to real kernels | what `worlds` and `hits` made |
 //! | `rows [SCENARIO...]` | rows that the model was fitted to, with their commands | `data/*reference.toml` |
 //! | `hits [--check]` | `data/hits.csv`: how many of them hit; or where fewer do | `data/*reference.toml` |
+//! | `real [--check]` | `data/real-sources.csv`: the sources' loads, for `sources`; or where fewer hit | `data/real-sources.toml` |
 //! | `slab-skew` | `docs/slab-skew.md`: slab against page cache, taken apart | `data/slab-skew.md` |
-//! | `sources` | `docs/sources.md`: the model beside what sources report | `data/sources.md`, `data/sources.toml` |
+//! | `sources [--kept]` | `docs/sources.md`: the model beside sources and real kernels; or with their own machines kept | `data/*sources.*` |
 //! | `workloads` | `docs/workloads.md`: what the workloads are | `data/workloads.md`, `data/workloads.toml` |
 //! | `sizes [PROGRAM...]` | nothing; it writes `data/sizes.toml`: sizes held to real programs | `data/sizes/*.sh` |
 //! | `sizes --table` | their table in `docs/size.md` | `data/sizes.toml` |
@@ -21,6 +22,7 @@ mod fidelity;
 mod growth;
 mod hits;
 mod mechanism;
+mod real;
 mod rows;
 mod size_samples;
 mod sizes;
@@ -35,7 +37,7 @@ use std::process::ExitCode;
 
 use lab::Control;
 
-const USAGE: &str = "name one: worlds DIR..., fidelity, rows [SCENARIO...], hits [--check], slab-skew, sources, workloads, size-samples, sizes [--table | PROGRAM...]";
+const USAGE: &str = "name one: worlds DIR..., fidelity, rows [SCENARIO...], hits [--check], real [--check], slab-skew, sources [--kept], workloads, size-samples, sizes [--table | PROGRAM...]";
 
 fn main() -> ExitCode {
     match run() {
@@ -57,8 +59,11 @@ fn run() -> Result<(), Box<dyn Error>> {
         ["rows", ref names @ ..] => rows::to_markdown(&rows::rows(names, 0)?),
         ["hits"] => hits::write(&hits::count(&rows::rows(&[], 0)?)),
         ["hits", "--check"] => return hits::check(&hits::count(&rows::rows(&[], 0)?)),
+        ["real"] => real::write(&real::model(&[], &control)?),
+        ["real", "--check"] => return real::check(&real::model(&[], &control)?),
         ["slab-skew"] => slab_skew::to_markdown(&slab_skew::results(0, &control)?)?,
-        ["sources"] => sources::to_markdown(&sources::results(0, &control)?) + "\n",
+        ["sources"] => sources::to_markdown(&sources::results(0, &control)?)?,
+        ["sources", "--kept"] => sources::with_kept_experiments()?,
         ["workloads"] => workloads::to_markdown(&workloads::figures(0, &control)?),
         ["sizes", "--table"] => sizes::table()?,
         ["sizes", ref names @ ..] => return sizes::measure(names),

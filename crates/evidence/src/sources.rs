@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::real;
 use crate::rows::figure;
 use lab::PlannedRun;
 use lab::batch::run_all;
@@ -18,6 +19,10 @@ use lab::{Request, Subject, command};
 const SOURCES: &str = include_str!("../data/sources.toml");
 /// What is said before the tables.
 const INTRODUCTION: &str = include_str!("../data/sources.md");
+/// The page as it is.
+const PAGE: &str = include_str!("../../../docs/sources.md");
+/// What begins the tables of the sources' own machines.
+const OWN_MACHINES: &str = "## The sources' own machines\n";
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -95,30 +100,45 @@ pub(crate) fn results(jobs: usize, control: &Control) -> Result<Vec<SourceResult
     Ok(sources.experiment.into_iter().map(result).collect())
 }
 
-/// `docs/sources.md`: the introduction, then one table for each experiment.
-pub(crate) fn to_markdown(results: &[SourceResult]) -> String {
+/// `docs/sources.md`: the introduction with the tables of real kernels, then one table for each experiment.
+///
+/// # Errors
+/// A load of a real kernel that the model does not know.
+pub(crate) fn to_markdown(results: &[SourceResult]) -> Result<String, LabError> {
+    Ok(introduction()? + &results.iter().map(experiment_table).collect::<String>())
+}
+
+/// The same with the experiments as the page has them, which take long to run.
+///
+/// # Errors
+/// A load of a real kernel that the model does not know.
+pub(crate) fn with_kept_experiments() -> Result<String, LabError> {
+    let kept = PAGE.split_once(OWN_MACHINES).map_or("", |(_, kept)| kept);
+    Ok(introduction()? + kept)
+}
+
+fn introduction() -> Result<String, LabError> {
     let mut text = String::from(INTRODUCTION);
-    for result in results {
-        let Experiment { name, source, kernels, figures, .. } = &result.experiment;
-        text += &format!("\n### {name}\n\nFigures: {source}.\n\n");
-        text +=
-            &format!("| metric | {} |\n|---|{}\n", steps(kernels).join(" | "), "---:|".repeat(kernels.len()));
-        for (metric, reported) in figures {
-            let simulated = &result.simulated[metric];
-            let cells = (0..kernels.len()).map(|index| {
-                let source = cell(reported.get(index).copied(), reported.first().copied(), index);
-                let simulated = cell(simulated[index], simulated[0], index);
-                format!("{source}; {simulated}")
-            });
-            text += &format!("| `{metric}` | {} |\n", cells.collect::<Vec<_>>().join(" | "));
-        }
-        text += "\n```sh\n";
-        for command in &result.commands {
-            text += &format!("{command}\n");
-        }
-        text += "```\n";
+    for source in 0..=4 {
+        text = text.replace(&format!("{{{{real {source}}}}}"), &real::table(source)?);
     }
-    text
+    Ok(text)
+}
+
+fn experiment_table(result: &SourceResult) -> String {
+    let Experiment { name, source, kernels, figures, .. } = &result.experiment;
+    let mut text = format!("\n### {name}\n\nFigures: {source}.\n\n");
+    text += &format!("| metric | {} |\n|---|{}\n", steps(kernels).join(" | "), "---:|".repeat(kernels.len()));
+    for (metric, reported) in figures {
+        let simulated = &result.simulated[metric];
+        let cells = (0..kernels.len()).map(|index| {
+            let source = cell(reported.get(index).copied(), reported.first().copied(), index);
+            let simulated = cell(simulated[index], simulated[0], index);
+            format!("{source}; {simulated}")
+        });
+        text += &format!("| `{metric}` | {} |\n", cells.collect::<Vec<_>>().join(" | "));
+    }
+    text + "\n```sh\n" + &result.commands.join("\n") + "\n```\n"
 }
 
 /// The baseline by its name, the others by what they add to it.

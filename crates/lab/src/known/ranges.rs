@@ -78,6 +78,7 @@ pub(crate) const PARAMS: &[(&str, &[(&str, Range)])] = &[
             ("nodes", Never("guests have one")),
             ("file_size", Size(Bytes(4 * KIB), Bytes(MIB))),
             ("scale", Count(1, 100)),
+            ("warm", Never("no figure of a world is of its readers alone")),
         ],
     ),
     (

@@ -10,7 +10,8 @@
 //!    so that inodes and page cache are allocated in turn; phase `created` ends; sync, `synced`;
 //! 2. four readers look at the sizes of all their files, as `fio` does before it starts, which brings
 //!    back every inode; then they read the files at random, 16 blocks of one and then the next,
-//!    until the end. Looking and reading take as long as creation took, then phase `warm` ends;
+//!    until the end. Looking and reading take as long as creation took, or `warm` percent of that, then phase
+//!    `warm` ends;
 //! 3. the faulting threads map 3/4 of R_node together and go through the first half of that, one
 //!    2 MiB region after the other: touch its first byte, look whether its 64th page is there too
 //!    (then the fault was a *huge* one, else *base*), fill it. One sample is the time of all
@@ -28,7 +29,7 @@
 //! is no sample of its kind. Neighbours: [`crate::system`].
 
 use serde::{Deserialize, Serialize};
-use units::{Bytes, PAGE_SIZE, Stream};
+use units::{Bytes, Nanos, PAGE_SIZE, Stream};
 
 use crate::language::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS, TIME_RESOLUTION_US, metric};
 use crate::language::params::{ParamError, ParamSpec, Params};
@@ -79,6 +80,12 @@ pub const PARAMS: &[ParamSpec] = &[
         &["files", "rounds"],
         "writers finish a file before the next; rounds: open all, and write a block of each in turn",
     ),
+    ParamSpec::count(
+        "warm",
+        1..=100_000,
+        "percent of the time of creation that readers read before the faults",
+    )
+    .by_default("100"),
     ParamSpec::choice("filesystem", &["ext4", "xfs"], "filesystem that the machine puts the files on")
         .by_default("xfs"),
 ];
@@ -116,6 +123,8 @@ pub struct HugeFaults {
     /// All files are open at once, and get a block in turn.
     in_rounds: bool,
     scale_percent: u64,
+    /// Of the time that creation took.
+    warm_percent: u64,
 }
 
 /// What the machine's size makes of the parameters.
@@ -141,6 +150,7 @@ impl HugeFaults {
             file_size: params.size("file_size").expect("file_size has a default"),
             in_rounds: params.choice("order") == Some("rounds"),
             scale_percent: params.count("scale").expect("scale has a default"),
+            warm_percent: params.count("warm").expect("warm has a default"),
         })
     }
 
@@ -186,7 +196,7 @@ impl HugeFaults {
         sys.mark("synced");
 
         let readers = self.start_readers(&sys, sizes).await?;
-        sys.sleep(creation).await;
+        sys.sleep(Nanos(creation.get() * self.warm_percent / 100)).await;
         sys.mark("warm");
         let faults = self.fault(&sys, sizes).await?;
         sys.mark("faulted");
