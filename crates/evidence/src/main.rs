@@ -6,7 +6,7 @@
 //! | `fidelity` | `docs/fidelity.md`: how near the model is to real kernels | what `worlds` and `hits` made |
 //! | `rows [SCENARIO...]` | rows that the model was fitted to, with their commands | `data/*reference.toml` |
 //! | `hits [--check]` | `data/hits.csv`: how many of them hit; or where fewer do | `data/*reference.toml` |
-//! | `real [--check]` | `data/real-sources.csv`: the sources' loads, for `sources`; or where fewer hit | `data/real-sources.toml` |
+//! | `real [--check \| RUN...]` | `data/real-sources.csv`: the sources' loads, for `sources`; or where fewer hit | `data/real-sources.toml` |
 //! | `slab-skew` | `docs/slab-skew.md`: slab against page cache, taken apart | `data/slab-skew.md` |
 //! | `sources [--kept]` | `docs/sources.md`: the model beside sources and real kernels; or with their own machines kept | `data/*sources.*` |
 //! | `workloads` | `docs/workloads.md`: what the workloads are | `data/workloads.md`, `data/workloads.toml` |
@@ -37,7 +37,7 @@ use std::process::ExitCode;
 
 use lab::Control;
 
-const USAGE: &str = "name one: worlds DIR..., fidelity, rows [SCENARIO...], hits [--check], real [--check], slab-skew, sources [--kept], workloads, size-samples, sizes [--table | PROGRAM...]";
+const USAGE: &str = "name one: worlds DIR..., fidelity, rows [SCENARIO...], hits [--check], real [--check | RUN...], slab-skew, sources [--kept], workloads, size-samples, sizes [--table | PROGRAM...]";
 
 fn main() -> ExitCode {
     match run() {
@@ -59,8 +59,8 @@ fn run() -> Result<(), Box<dyn Error>> {
         ["rows", ref names @ ..] => rows::to_markdown(&rows::rows(names, 0)?),
         ["hits"] => hits::write(&hits::count(&rows::rows(&[], 0)?)),
         ["hits", "--check"] => return hits::check(&hits::count(&rows::rows(&[], 0)?)),
-        ["real"] => real::write(&real::model(&[], &control)?),
         ["real", "--check"] => return real::check(&real::model(&[], &control)?),
+        ["real", ref names @ ..] => real::write(&real::model(names, &control)?),
         ["slab-skew"] => slab_skew::to_markdown(&slab_skew::results(0, &control)?)?,
         ["sources"] => sources::to_markdown(&sources::results(0, &control)?)?,
         ["sources", "--kept"] => sources::with_kept_experiments()?,

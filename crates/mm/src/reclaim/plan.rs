@@ -7,7 +7,7 @@
 //! inodes), that of ext4's journal. Neighbour: [`crate::reclaim::shrinker`] works plans off.
 
 use crate::reclaim::run::DEF_PRIORITY;
-use crate::version::rules::{DeferredSlab, SuperBlockBatch};
+use crate::version::rules::{DeferredSlab, SlabFloor, SuperBlockBatch};
 
 /// Who can free kernel objects, in the order in which they are asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -80,8 +80,34 @@ impl ShrinkPlan {
         batch: u64,
         payback: DeferredSlab,
     ) -> Self {
+        Self::of_delta(freeable, deferred, (priority, delta(freeable, priority, seeks)), batch, payback)
+    }
+
+    /// The same with a batch as the least that a pass asks for, or all objects where there are fewer
+    /// ([`SlabFloor::Batch`]).
+    ///
+    /// # Panics
+    /// When there is nothing to free.
+    pub fn at_least_a_batch(
+        freeable: u64,
+        deferred: u64,
+        priority: u8,
+        seeks: u64,
+        batch: u64,
+        payback: DeferredSlab,
+    ) -> Self {
+        let delta = delta(freeable, priority, seeks).max(SlabFloor::Batch.least(freeable, batch));
+        Self::of_delta(freeable, deferred, (priority, delta), batch, payback)
+    }
+
+    fn of_delta(
+        freeable: u64,
+        deferred: u64,
+        (priority, delta): (u8, u64),
+        batch: u64,
+        payback: DeferredSlab,
+    ) -> Self {
         assert!(freeable > 0, "a shrinker with nothing to free is not visited");
-        let delta = delta(freeable, priority, seeks);
         let budget = deferred + delta;
         let total = match payback {
             DeferredSlab::ByPriority => (deferred >> priority) + delta,
@@ -124,9 +150,27 @@ impl ShrinkPlan {
     }
 }
 
-/// What is owed after a [`ShrinkPlan`] at each priority of so many rounds of reclaim, of which none scans.
-pub(super) fn owed_in_vain(freeable: u64, owed: u64, seeks: u64, payback: DeferredSlab, rounds: u64) -> u64 {
-    let deltas: u64 = (0..=DEF_PRIORITY).map(|priority| delta(freeable, priority, seeks)).sum();
+impl SlabFloor {
+    /// The least that a pass asks of a shrinker with so many objects.
+    pub(super) fn least(self, freeable: u64, batch: u64) -> u64 {
+        match self {
+            Self::None => 0,
+            Self::Batch => freeable.min(batch),
+        }
+    }
+}
+
+/// What is owed after a [`ShrinkPlan`] at each priority of so many rounds of reclaim, of which none scans and each asks
+/// for `least` or more.
+pub(super) fn owed_in_vain(
+    freeable: u64,
+    owed: u64,
+    seeks: u64,
+    least: u64,
+    payback: DeferredSlab,
+    rounds: u64,
+) -> u64 {
+    let deltas: u64 = (0..=DEF_PRIORITY).map(|priority| delta(freeable, priority, seeks).max(least)).sum();
     capped(payback, owed + rounds * deltas, freeable)
 }
 
@@ -264,9 +308,31 @@ mod tests {
                     (0..rounds).flat_map(|_| (0..=DEF_PRIORITY).rev()).fold(owed, |owed, priority| {
                         ShrinkPlan::new(freeable, owed, priority, 2, 1024, payback).deferred_after()
                     });
-                assert_eq!(owed_in_vain(freeable, owed, 2, payback, rounds), one_by_one, "{freeable} {owed}");
+                assert_eq!(
+                    owed_in_vain(freeable, owed, 2, 0, payback, rounds),
+                    one_by_one,
+                    "{freeable} {owed}"
+                );
             }
         }
+    }
+
+    #[test]
+    fn in_4_19_a_pass_asks_for_a_batch_of_however_few_objects() {
+        for (objects, priority, batches, owed) in [
+            (2000, 12, &[1000][..], 0),
+            (900, 12, &[900], 0),
+            (60_000, 12, &[1000], 0),
+            (60_000, 6, &[1000], 874),
+        ] {
+            let plan = ShrinkPlan::at_least_a_batch(objects, 0, priority, 2, 1000, AtOnce);
+            assert_eq!(pass(plan), (batches.to_vec(), owed), "{objects} objects");
+        }
+        assert_eq!(pass(ShrinkPlan::new(900, 0, 12, 2, 1000, AtOnce)).0, [], "as before and since");
+        let one_by_one = (0..=DEF_PRIORITY).rev().fold(7, |owed, priority| {
+            ShrinkPlan::at_least_a_batch(2000, owed, priority, 2, 1000, AtOnce).deferred_after()
+        });
+        assert_eq!(owed_in_vain(2000, 7, 2, 1000, AtOnce, 1), one_by_one);
     }
 
     #[test]

@@ -24,7 +24,7 @@ use crate::pages::cache::PageCache;
 use crate::reclaim::plan::{ShrinkPlan, Shrinker, owed_in_vain};
 use crate::reclaim::run::{Reclaimer, SWAP_CLUSTER_MAX, ScanControl, ScannedPart};
 use crate::reclaim::state::Reclaim;
-use crate::version::rules::{BufferCredit, SlabCredit, SlabDebt, SlabPressure};
+use crate::version::rules::{BufferCredit, SlabCredit, SlabDebt, SlabFloor, SlabPressure};
 
 /// One visit to one shrinker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,7 +109,13 @@ impl Reclaim {
                 let ScannedPart { pages, listed } = sc.scanned;
                 ShrinkPlan::by_scan(freeable, owed, pages, listed, DEFAULT_SEEKS.max(seeks))
             }
-            SlabPressure::ByPriority => ShrinkPlan::new(freeable, owed, sc.priority, seeks, batch, payback),
+            SlabPressure::ByPriority => {
+                let plan = match core.rules().slab_floor {
+                    SlabFloor::None => ShrinkPlan::new,
+                    SlabFloor::Batch => ShrinkPlan::at_least_a_batch,
+                };
+                plan(freeable, owed, sc.priority, seeks, batch, payback)
+            }
         };
         if shrinker == Shrinker::SuperBlock && !sc.may_fs {
             *self.owed(shrinker, debtor, node) = plan.deferred_after();
@@ -148,7 +154,9 @@ impl Reclaim {
         let freeable = freeable(core, cache, fs, shrinker, MemcgId::ROOT, node);
         if freeable > 0 {
             let owed = self.owed(shrinker, MemcgId::ROOT, node);
-            *owed = owed_in_vain(freeable, *owed, shrinker.seeks(), core.rules().deferred_slab, rounds);
+            let rules = core.rules();
+            let least = rules.slab_floor.least(freeable, shrinker.batch(rules.super_block_batch));
+            *owed = owed_in_vain(freeable, *owed, shrinker.seeks(), least, rules.deferred_slab, rounds);
         }
     }
 

@@ -143,6 +143,10 @@ features! {
     DeferredSlabDecay = "deferred-slab-decay",
         "deferred slab scanning is paid back by priority",
         "5.13", DeferredSlab: AtOnce => ByPriority;
+    /// [`SlabFloor::Batch`]
+    SmallSlabPressure = "small-slab-pressure",
+        "a pass asks of a shrinker a batch at least, or all objects that it has",
+        "4.19", SlabFloor: None => Batch;
     /// [`PcpGeneration::HighOrder`]
     PcpHighOrder = "pcp-high-order",
         "per-CPU page lists hold orders 0 to 3, sized from the low watermark",

@@ -161,6 +161,7 @@ const RULES_2632: Rules = Rules {
     scan_stop: ScanStop::AfterChunk,
     refaults: Refaults::None,
     slab_pressure: SlabPressure::ByScan,
+    slab_floor: SlabFloor::None,
     dirty_pause: DirtyPause::Writes,
     compaction: Compaction::Off,
     huge_pages: HugePages::Off,
@@ -245,6 +246,7 @@ const RULES_419: Rules = RULES_2632.edited(&[
     Rule::ScanStop(ScanStop::InProportion),
     Rule::Refaults(Refaults::Shadows),
     Rule::SlabPressure(SlabPressure::ByPriority),
+    Rule::SlabFloor(SlabFloor::Batch),
     Rule::DirtyPause(DirtyPause::Sleeps),
     Rule::Compaction(Compaction::On),
     Rule::HugePages(HugePages::On),
@@ -260,6 +262,7 @@ const RULES_53: Rules = RULES_419.edited(&[
     Rule::Spread(Spread::Dma32),
     Rule::SpreadRetry(SpreadRetry::StartsOver),
     Rule::WatermarkBoost(WatermarkBoost::Merged),
+    Rule::SlabFloor(SlabFloor::None),
 ]);
 
 const RULES_54: Rules = RULES_53.edited(&[

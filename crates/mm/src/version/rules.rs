@@ -144,6 +144,7 @@ rules! {
     scan_stop: ScanStop,
     refaults: Refaults,
     slab_pressure: SlabPressure,
+    slab_floor: SlabFloor,
     dirty_pause: DirtyPause,
     compaction: Compaction,
     huge_pages: HugePages,

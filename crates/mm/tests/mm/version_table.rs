@@ -236,6 +236,9 @@ fn every_version_decides_as_its_sources_say() {
     the pressure on slab
       SlabPressure(ByScan): 2.6.32
       SlabPressure(ByPriority): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
+    the least that is asked of a shrinker
+      SlabFloor(None): 2.6.32 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
+      SlabFloor(Batch): 4.19 4.20-rc1 +small-slab-pressure
     writers when too much is dirty
       DirtyPause(Writes): 2.6.32
       DirtyPause(Sleeps): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2

@@ -220,7 +220,7 @@ pub fn build(text: &str, mem: Bytes, kernel: &Version) -> Result<(Hardware, Memo
             guest::layout(mem, kernel, spec.cpus)
         }
         UML => {
-            uml::follow(&mut hardware, kernel);
+            uml::follow(&mut hardware, kernel, spec.cpu_percent);
             uml::layout(mem, kernel)
         }
         S390 => s390::layout(mem, spec.cpus),

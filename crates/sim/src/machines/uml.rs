@@ -76,11 +76,12 @@ const COSTS: [(&str, u64); 13] = [
     ("writeback_page", 1_400),
 ];
 
-/// Sets how its kernel is built and started, and what costs something else than the table says.
+/// Sets how its kernel is built and started, and what costs something else than the table says, on a CPU that needs
+/// `cpu_percent` of the time: a host that has other work gives its guest a slower one.
 ///
 /// Faults of a process: half of what `pgfault` grew by with each of 4 to 32 readers, which are two processes each:
 /// 289.6, 290.3, 156.1 and 155.9.
-pub(super) fn follow(hardware: &mut Hardware, kernel: &Version) {
+pub(super) fn follow(hardware: &mut Hardware, kernel: &Version, cpu_percent: u32) {
     let measured = nearest(&MEASURED, kernel.base);
     hardware.build = KernelBuild {
         since_boot: Some(measured.since_boot),
@@ -97,7 +98,8 @@ pub(super) fn follow(hardware: &mut Hardware, kernel: &Version) {
         FollowTables::ByRun => 9_500,
     };
     for (name, nanos) in COSTS.into_iter().chain([("remap", remap)]) {
-        hardware.costs.set(name, Nanos(nanos)).expect("the cost table has that row");
+        let nanos = Nanos(nanos * u64::from(cpu_percent) / 100);
+        hardware.costs.set(name, nanos).expect("the cost table has that row");
     }
 }
 
@@ -261,6 +263,17 @@ mod tests {
             assert_eq!(of_rule, (min_free_kbytes, marks, sizes), "{kernel} with {mib} MiB");
             assert_eq!(mem.core.alloc.block_size().pages(), 1024);
         }
+    }
+
+    #[test]
+    fn a_slower_cpu_is_slower_in_what_the_guest_was_measured_at_too() {
+        let kernel = Version::parse("linux-6.12").unwrap();
+        let cost = |percent| {
+            let mut hardware = Hardware::with_cpus(1);
+            follow(&mut hardware, &kernel, percent);
+            hardware.costs.names().find(|(name, _)| *name == "syscall").map(|(_, nanos)| nanos)
+        };
+        assert_eq!((cost(100), cost(300)), (Some(Nanos(5_500)), Some(Nanos(16_500))));
     }
 
     #[test]

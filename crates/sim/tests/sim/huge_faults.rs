@@ -21,12 +21,8 @@ const SERIES: [&str; 4] = [
 const MEM: Bytes = Bytes(512 << 20);
 
 fn simulate(kernel: &str, mem: Bytes, params: &[(&str, &str)], seed: u64) -> SimResult {
-    simulate_on("skylake-1s", kernel, mem, params, seed)
-}
-
-fn simulate_on(machine: &str, kernel: &str, mem: Bytes, params: &[(&str, &str)], seed: u64) -> SimResult {
     let kernel = mm::Version::parse(kernel).unwrap();
-    let (hardware, layout) = machines::build(machine, mem, &kernel).unwrap();
+    let (hardware, layout) = machines::build("skylake-1s", mem, &kernel).unwrap();
     let program = Program::Workload(Workload::new("huge-faults", params.iter().copied()).unwrap());
     let spec = SimRun {
         filesystem: Filesystem::Xfs,
@@ -69,28 +65,31 @@ fn every_region_is_a_sample_of_one_kind() {
 
 type Metrics = BTreeMap<String, f64>;
 
+/// All files are open at once, as the reference suite's job has them.
+const ORDER: (&str, &str) = ("order", "rounds");
+
 /// The metrics on two kernels, for three seeds.
-fn three_seeds(machine: &str, kernels: [&str; 2], params: &[(&str, &str)]) -> Vec<[Metrics; 2]> {
-    let one = |kernel: &str, seed| simulate_on(machine, kernel, MEM, params, seed).outcome.metrics;
+fn three_seeds(kernels: [&str; 2], mem: Bytes, params: &[(&str, &str)]) -> Vec<[Metrics; 2]> {
+    let one = |kernel: &str, seed| simulate(kernel, mem, params, seed).outcome.metrics;
     std::thread::scope(|scope| {
         let runs = [1, 2, 3].map(|seed| scope.spawn(move || kernels.map(|kernel| one(kernel, seed))));
         runs.into_iter().map(|run| run.join().unwrap()).collect()
     })
 }
 
+/// With less memory `min_free_kbytes`, which huge pages raise, is so much of it that hardly a block is broken. The
+/// source has 35 percent left, its first posting 51.
 #[test]
-fn spreading_to_dma32_leaves_a_quarter_of_the_fragmenting_events_at_most() {
-    for (machine, nodes) in [("skylake-1s", "1"), ("haswell-2s", "2")] {
-        let runs = three_seeds(machine, [SERIES[0], SERIES[1]], &[("nodes", nodes)]);
-        let [before, after] =
-            [0, 1].map(|which| runs.iter().map(|run| run[which]["extfrag_events"]).sum::<f64>());
-        assert!(before >= 10.0 && after <= before / 4.0, "{machine}: {before} to {after}");
-    }
+fn spreading_to_dma32_leaves_two_thirds_of_the_fragmenting_events_at_most() {
+    let runs = three_seeds([SERIES[0], SERIES[1]], Bytes(4 << 30), &[ORDER]);
+    let [before, after] =
+        [0, 1].map(|which| runs.iter().map(|run| run[which]["extfrag_events"]).sum::<f64>());
+    assert!(before >= 1000.0 && after <= before * 2.0 / 3.0, "{before} to {after}");
 }
 
 #[test]
 fn with_stalls_nearly_all_advised_faults_get_a_huge_page() {
-    let runs = three_seeds("skylake-1s", [SERIES[2], SERIES[3]], &[("advice", "madvise")]);
+    let runs = three_seeds([SERIES[2], SERIES[3]], MEM, &[("advice", "madvise"), ORDER]);
     let mut gained = 0.0;
     for [without, with] in &runs {
         let (before, after) = (without["percentage_huge"], with["percentage_huge"]);

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::reclaim::run::ScannedPart;
+use crate::version::rules::SlabFloor;
 
 /// 3000 files, of which the oldest 1000 have lost their dentries.
 fn three_thousand_files(kernel: &str, sysctls: Sysctls) -> Scene {
@@ -79,6 +80,22 @@ fn what_is_owed_adds_up_from_visit_to_visit() {
     for batches in [&[][..], &[], &[1024]] {
         let visit = scene.visit(Shrinker::SuperBlock, ROOT, &mut kswapd(4)).expect("there are objects");
         assert_eq!(visit.batches, batches);
+    }
+}
+
+/// Real kernels of 4.19 lose the only hot file in memory so, with all its pages; 5.4 does not.
+#[test]
+fn in_4_19_a_few_objects_are_all_looked_at_at_the_lowest_pressure() {
+    for (kernel, floor, batches) in [
+        ("linux-4.19", SlabFloor::Batch, &[30][..]),
+        ("linux-5.3", SlabFloor::None, &[]),
+        ("linux-5.3+small-slab-pressure", SlabFloor::Batch, &[30]),
+    ] {
+        let mut scene = Scene::boot(kernel);
+        assert_eq!(scene.core.rules().slab_floor, floor, "{kernel}");
+        scene.files(ROOT, 30);
+        let visit = scene.visit(Shrinker::SuperBlock, ROOT, &mut kswapd(12)).expect("there are objects");
+        assert_eq!(visit.batches, batches, "{kernel}");
     }
 }
 

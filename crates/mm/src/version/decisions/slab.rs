@@ -51,6 +51,15 @@ decisions! {
         ByPriority,
     }
 
+    /// What a pass asks of a shrinker at least ("mm: slowly shrink slabs with a relatively small number of objects",
+    /// 4.19, taken back in 5.0; MECHANISMS 9.2). A real 4.19 loses a hot file with its inode so.
+    SlabFloor = "the least that is asked of a shrinker" {
+        /// Nothing: at a low priority few objects are left alone.
+        None,
+        /// A batch, or all that there is (4.19 and 4.20).
+        Batch,
+    }
+
     /// What the shrinker of XFS does with inodes that are not clean (MECHANISMS 11.5).
     InodeReclaim = "reclaim of XFS inodes that are not clean" {
         /// It writes them and waits for that (up to 5.8).
