@@ -177,6 +177,9 @@ fn lists_name_what_other_commands_take() {
                                                          before the next; rounds:
                                                          open all, and write a block
                                                          of each in turn
+     huge-faults         warm                100         percent of the time of
+                                                         creation that readers read
+                                                         before the faults
      huge-faults         filesystem          xfs         filesystem that the machine
                                                          puts the files on
      huge-faults         --seed                          when each writer, reader

@@ -50,6 +50,7 @@ fn a_dry_run_prints_the_commands_and_what_no_world_has() {
       huge of anon-and-file: guests have no huge pages
       advice of huge-faults: guests have no huge pages to ask for
       nodes of huge-faults: guests have one
+      warm of huge-faults: no figure of a world is of its readers alone
       disks of sequential-readers: guests of User-Mode Linux have one for files
       scale of small-files: it asks for 16 GiB of memory
       vm.defrag_mode: only 6.15 and later have it
