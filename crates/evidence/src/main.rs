@@ -6,9 +6,9 @@
 //! | `fidelity` | `docs/fidelity.md`: how near the model is to real kernels | what `worlds` and `hits` made |
 //! | `rows [SCENARIO...]` | rows that the model was fitted to, with their commands | `data/*reference.toml` |
 //! | `hits [--check]` | `data/hits.csv`: how many of them hit; or where fewer do | `data/*reference.toml` |
-//! | `real [--check \| RUN...]` | `data/real-sources.csv`: the sources' loads, for `sources`; or where fewer hit | `data/real-sources.toml` |
+//! | `real [--check \| RUN...]` | `data/real-sources.csv`: the sources' loads, as `hits` | `data/real-sources.toml` |
 //! | `slab-skew` | `docs/slab-skew.md`: slab against page cache, taken apart | `data/slab-skew.md` |
-//! | `sources [--kept]` | `docs/sources.md`: the model beside sources and real kernels; or with their own machines kept | `data/*sources.*` |
+//! | `sources [--kept]` | `docs/sources.md`; or with the sources' own machines kept | `data/*sources.*` |
 //! | `workloads` | `docs/workloads.md`: what the workloads are | `data/workloads.md`, `data/workloads.toml` |
 //! | `sizes [PROGRAM...]` | nothing; it writes `data/sizes.toml`: sizes held to real programs | `data/sizes/*.sh` |
 //! | `sizes --table` | their table in `docs/size.md` | `data/sizes.toml` |

@@ -1,9 +1,9 @@
-//! The sources' loads on real kernels beside the model on the same machine, `guest-uml`: the tables of `docs/sources.md`
-//! with three columns, and `data/real-sources.csv`, below whose hits none may fall.
+//! The sources' loads on real kernels beside the model on the same machine, `guest-uml`: the tables of
+//! `docs/sources.md` with three columns, and `data/real-sources.csv`, below whose hits none may fall.
 //!
-//! `data/real-sources.toml` has what real kernels counted. `real` runs the model and prints the file, `real --check` says
-//! where a run has fewer hits than it has. Left out: the sources' own machines ([`crate::sources`]). Neighbours:
-//! [`crate::hits`], which does the same for rows that the model was fitted to.
+//! `data/real-sources.toml` has what real kernels counted. `real` runs the model and prints the file, `real --check`
+//! says where a run has fewer hits than it has. Left out: the sources' own machines ([`crate::sources`]).
+//! Neighbours: [`crate::hits`], which does the same for rows that the model was fitted to.
 
 use std::collections::BTreeMap;
 use std::error::Error;
