@@ -128,7 +128,7 @@ mod tests {
                     spec.name,
                     &["linux-4.20-rc1", "linux-4.20-rc1+nofragment+watermark-boost-v2+fragment-stall"],
                     "256M",
-                    &["advice=madvise"],
+                    &["advice=madvise", "order=rounds"],
                 ),
             };
             check(spec.metrics, &left);

@@ -27,6 +27,8 @@ use crate::base::vmstat::MemcgStat;
 use crate::core::Core;
 use crate::version::rules::{LruKind, ZoneSkips};
 
+/// Shorter rests of a batch go page by page: looking for a run takes as long.
+pub(super) const RUN_LEAST: usize = 4;
 /// Folios of too high zones that a step passes over, where there is a limit.
 pub(crate) const MOST_ZONE_SKIPS: usize = 32768;
 use crate::lru::mglru::access;
@@ -382,7 +384,8 @@ impl Lru {
     pub(crate) fn insert_isolated<T: Trace>(&mut self, core: &mut Core<T>, pages: &[Pfn]) {
         let mut rest = pages;
         while let Some((&pfn, behind)) = rest.split_first() {
-            let run = if behind.is_empty() { 0 } else { self.insert_run(core, rest, FrameState::Isolated) };
+            let is_worth_it = rest.len() >= RUN_LEAST;
+            let run = if is_worth_it { self.insert_run(core, rest, FrameState::Isolated) } else { 0 };
             rest = if run > 0 { &rest[run..] } else { behind };
             if run == 0 {
                 self.insert(core, pfn);

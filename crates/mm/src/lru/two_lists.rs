@@ -18,7 +18,7 @@ use crate::base::frame::{FrameState, PageFlags};
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
 use crate::lru::cost::is_noted;
-use crate::lru::lists::{Lru, LruList};
+use crate::lru::lists::{Lru, LruList, RUN_LEAST};
 use crate::lru::mglru::access;
 use crate::lru::queues;
 use crate::version::rules::{LruKind, WriteAccess};
@@ -69,7 +69,8 @@ impl Lru {
         let by_runs = !wants_each && !is_noted(core);
         let mut next = 0;
         while next < batch.len() {
-            let run = if by_runs { self.insert_run(core, &batch[next..], FrameState::Batch) } else { 0 };
+            let is_worth_it = by_runs && batch.len() - next >= RUN_LEAST;
+            let run = if is_worth_it { self.insert_run(core, &batch[next..], FrameState::Batch) } else { 0 };
             next += run;
             let Some(&pfn) = batch.get(next).filter(|_| run == 0) else { continue };
             next += 1;

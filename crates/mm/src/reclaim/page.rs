@@ -177,7 +177,9 @@ impl Reclaim {
             if !self.young.is_empty() {
                 self.promote_young(core, lru);
             }
-            isolated.append(&mut self.split);
+            if !self.split.is_empty() {
+                isolated.append(&mut self.split);
+            }
             let pages = core.alloc.frames.pages(pfn);
             match verdict {
                 Verdict::Free if core.alloc.frames.is_anon(pfn) => {

@@ -57,7 +57,7 @@ pub(super) const TABLE: &[(&str, &[Place])] = &[
             ("self.free_count >>= 1;", "1", "2"),
             ("self.alloc_factor >>= 1;", "1", "2"),
             (
-                "if order > Order(0) && wanted > 1 { (wanted >> order.0).max(2) } else { wanted }",
+                "let blocks = if order > Order(0) && wanted > 1 { (wanted >> order.0).max(2) } else { wanted };",
                 "max(2)",
                 "max(1)",
             ),
