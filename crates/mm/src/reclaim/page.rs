@@ -177,9 +177,7 @@ impl Reclaim {
             if !self.young.is_empty() {
                 self.promote_young(core, lru);
             }
-            if !self.split.is_empty() {
-                isolated.append(&mut self.split);
-            }
+            isolated.append(&mut self.split);
             let pages = core.alloc.frames.pages(pfn);
             match verdict {
                 Verdict::Free if core.alloc.frames.is_anon(pfn) => {
