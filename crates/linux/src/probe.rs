@@ -112,10 +112,11 @@ pub fn probe(folder: &Path) -> io::Result<Probed> {
     })
 }
 
-/// A sysctl that is set: of two that say one thing in two ways the other is 0.
+/// A sysctl that is set: a share of 0 means that the same is said in bytes.
 fn sysctl(name: &str) -> Option<String> {
     let path = format!("/proc/sys/{}", name.replace('.', "/"));
-    fs::read_to_string(path).ok().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+    let says_nothing = |text: &str| text.is_empty() || (name.ends_with("_ratio") && text == "0");
+    fs::read_to_string(path).ok().map(|text| text.trim().to_owned()).filter(|text| !says_nothing(text))
 }
 
 fn nodes() -> u16 {

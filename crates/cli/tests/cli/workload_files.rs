@@ -229,3 +229,27 @@ fn jobs_of_fio_move_what_the_real_fio_moves() {
         assert!(is_near(stolen, reclaimed, share), "{name} reclaims {stolen}");
     }
 }
+
+/// The places of the first size were kept, and lay outside of the smaller mapping.
+#[test]
+fn a_mapping_may_have_another_size_when_a_loop_comes_again() {
+    let scene = Scene::new();
+    let steps = |steps: &str| format!("name = \"x\"\n[tasks.t]\nsteps = [{steps}]\n");
+    let touch = "{ touch = \"heap\", order = \"random\", count = 100 }";
+    scene.file(
+        "smaller.toml",
+        steps(&format!("{{ map = \"heap\", size = \"4M\" }}, {{ repeat = 3, steps = [{touch}, {{ map = \"heap\", size = \"64k\" }}] }}")),
+    );
+    scene.file(
+        "gone.toml",
+        steps(&format!(
+            "{{ map = \"heap\", size = \"4M\" }}, {{ repeat = 2, steps = [{touch}, {{ unmap = \"heap\" }}] }}"
+        )),
+    );
+    scene.data("run smaller.toml --mem 64M");
+    let gone = scene.shown("run gone.toml --mem 64M");
+    assert!(
+        gone.contains("task `t` touches `heap`, which it has unmapped") && gone.ends_with("exit 1"),
+        "{gone}"
+    );
+}

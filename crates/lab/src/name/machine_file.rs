@@ -10,9 +10,8 @@ use std::path::Path;
 
 use linux::probe::Probed;
 use sim::machines::{MachineSpec, SERVER};
-use toml::de::DeTable;
 use units::{Bytes, Nanos};
-use workload::table::{Entry, Mistake, Position, Source, Table};
+use workload::table::{Entry, Mistake, Source, Table};
 
 use crate::error::LabError;
 use crate::name::written;
@@ -98,12 +97,8 @@ impl Changed<'_> {
 }
 
 fn of_text(text: &str) -> Result<MachineFile, Mistake> {
-    let table = DeTable::parse(text).map_err(|error| Mistake {
-        position: error.span().map(|span| Position::of(text, span.start)),
-        message: error.message().trim_end().replace('\n', "; "),
-        hint: None,
-    })?;
     let source = Source(text);
+    let table = source.parse()?;
     let top = Table::new(source, "the file".to_owned(), 0, table.get_ref());
     let base = top.text("base")?.unwrap_or_else(|| SERVER.to_owned());
     if let Err(error) = MachineSpec::parse(&base) {
@@ -202,6 +197,11 @@ pub fn of_machine(name: &str) -> Result<String, LabError> {
     let mut text = String::new();
     let mut line = |line: String| writeln!(text, "{line}").expect("text can be written to");
     line(format!("# {}. {}.", spec.help, spec.source));
+    if name != spec.name {
+        // Its changes say all of it.
+        line(format!("base = \"{name}\"\nmemory = \"{}\"", spec.default_mem));
+        return Ok(text);
+    }
     line(format!("base = \"{}\"", spec.name));
     line(format!("memory = \"{}\"", spec.default_mem));
     if spec.name == SERVER {
@@ -305,6 +305,9 @@ mod tests {
             let file = of_text(&of_machine(spec.name).unwrap()).unwrap();
             assert_eq!(MachineSpec::parse(&file.machine).unwrap(), *spec);
         }
+        let changed = "vm-2cpu+disk=nvme+cpus=4+costs=syscall:1us";
+        let file = of_text(&of_machine(changed).unwrap()).unwrap();
+        assert_eq!(MachineSpec::parse(&file.machine), MachineSpec::parse(changed));
     }
 
     #[test]

@@ -104,7 +104,19 @@ impl std::error::Error for Mistake {}
 #[derive(Clone, Copy)]
 pub struct Source<'t>(pub &'t str);
 
-impl Source<'_> {
+impl<'t> Source<'t> {
+    /// The file's table.
+    ///
+    /// # Errors
+    /// It is not TOML.
+    pub fn parse(&self) -> Result<Spanned<DeTable<'t>>, Mistake> {
+        DeTable::parse(self.0).map_err(|error| Mistake {
+            position: error.span().map(|span| Position::of(self.0, span.start)),
+            message: error.message().trim_end().replace('\n', "; "),
+            hint: None,
+        })
+    }
+
     /// A mistake at a byte of the file.
     pub fn fail(&self, at: usize, message: impl Into<String>) -> Mistake {
         Mistake { position: Some(Position::of(self.0, at)), message: message.into(), hint: None }

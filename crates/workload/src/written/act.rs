@@ -45,7 +45,8 @@ pub(super) struct Actor<S: System> {
     who: Who,
     files: BTreeMap<String, S::File>,
     mappings: BTreeMap<String, Mapped<S>>,
-    walks: BTreeMap<usize, Walk>,
+    /// How many places each step goes over, and where it is.
+    walks: BTreeMap<usize, (u64, Walk)>,
     mixes: BTreeMap<usize, Stream>,
     /// Paths that it created and did not remove, by directory, the oldest first.
     created: BTreeMap<String, VecDeque<String>>,
@@ -261,16 +262,18 @@ impl<S: System> Actor<S> {
         let plan = Arc::clone(&self.plan);
         let amount = |expression| plan.bound.amount(expression);
         let block = amount(&work.block);
-        let Some(ground) = self.ground(work, block) else { return Ok(()) };
+        let Some(ground) = self.ground(work, block)? else { return Ok(()) };
         let count = match &work.much {
             Much::Passes(passes) => amount(passes).saturating_mul(ground.places),
             Much::Count(count) => amount(count),
             Much::Bytes(bytes) => amount(bytes).div_ceil(block.max(1)),
         };
-        if !self.walks.contains_key(&work.id) {
+        // A mapping may have another size when a loop comes here again.
+        if self.walks.get(&work.id).is_none_or(|(places, _)| *places != ground.places) {
             let order = order(work.order.of(&plan.bound.words)).expect("it was checked");
             let name = format!("{}/{}/step{}", plan.definition.name, self.who.name, work.id);
-            self.walks.insert(work.id, Walk::new(order, ground.places, self.sys.seed(), &name));
+            let walk = Walk::new(order, ground.places, self.sys.seed(), &name);
+            self.walks.insert(work.id, (ground.places, walk));
         }
         let given = [&work.every, &work.think, &work.fsync, &work.at_most];
         let [every, think, fsync, at_most] = given.map(|given| given.as_ref().map(amount));
@@ -286,16 +289,16 @@ impl<S: System> Actor<S> {
                     self.sys.sleep(due.saturating_sub(now)).await;
                 }
             }
-            let place = self.walks.get_mut(&work.id).expect("it is there").next();
+            let (_, walk) = self.walks.get_mut(&work.id).expect("it is there");
+            let place = walk.next();
             let start = self.sys.now();
             let bytes = self.deed(work, &ground, ground.first + place, block).await?;
             if let Some(label) = &work.label {
                 self.tally.operation(label, bytes, self.sys.now().saturating_sub(start));
             }
-            if let (Some(fsync), Some(path)) = (fsync.filter(|&fsync| fsync > 0), &ground.file)
-                && (number + 1).is_multiple_of(fsync)
-            {
-                let file = self.file(path).await?;
+            if fsync.is_some_and(|fsync| fsync > 0 && (number + 1).is_multiple_of(fsync)) {
+                let path = self.path_of(work, &ground, ground.first + place);
+                let file = self.file(&path).await?;
                 self.sys.fsync(&file).await?;
             }
             if let Some(think) = think {
@@ -309,7 +312,7 @@ impl<S: System> Actor<S> {
     }
 
     /// What a step goes over; none where there is nothing.
-    fn ground(&self, work: &Work, block: u64) -> Option<Ground> {
+    fn ground(&self, work: &Work, block: u64) -> Result<Option<Ground>, WorkloadError> {
         let block = block.max(1);
         let share = |all: u64| match work.own {
             true => (all * self.who.number / self.who.of, all * (self.who.number + 1) / self.who.of),
@@ -317,25 +320,40 @@ impl<S: System> Actor<S> {
         };
         if matches!(work.deed, Deed::Touch | Deed::TouchWriting) {
             let pages_at_once = (block / PAGE_SIZE).max(1);
-            let (first, past) = share(self.mappings.get(&work.on)?.pages.div_ceil(pages_at_once));
-            return Ground { file: None, size: 0, first, places: past - first }.some();
+            let Some(mapped) = self.mappings.get(&work.on) else {
+                let told = format!("task `{}` touches `{}`, which it has unmapped", self.who.name, work.on);
+                return Err(WorkloadError::Amount(told));
+            };
+            let (first, past) = share(mapped.pages.div_ceil(pages_at_once));
+            return Ok(Ground { file: None, size: 0, first, places: past - first }.some());
         }
         let set = &self.plan.files[&work.on];
         // A file of a set for each task.
         if work.own && set.is_many && set.files.len() as u64 <= self.who.of {
             let file = &set.files[self.who.number as usize % set.files.len().max(1)];
-            return Ground::blocks(&file.path, file.size, (0, file.size.div_ceil(block))).some();
+            return Ok(Ground::blocks(&file.path, file.size, (0, file.size.div_ceil(block))).some());
         }
         if work.in_turn && set.is_many {
             let blocks = set.files.iter().map(|file| file.size.div_ceil(block)).max().unwrap_or(0);
-            return Ground { file: None, size: 0, first: 0, places: blocks * set.files.len() as u64 }.some();
+            return Ok(
+                Ground { file: None, size: 0, first: 0, places: blocks * set.files.len() as u64 }.some()
+            );
         }
         if set.is_many || work.deed == Deed::Stat {
             let (first, past) = share(set.files.len() as u64);
-            return Ground { file: None, size: 0, first, places: past - first }.some();
+            return Ok(Ground { file: None, size: 0, first, places: past - first }.some());
         }
-        let file = set.files.first()?;
-        Ground::blocks(&file.path, file.size, share(file.size.div_ceil(block))).some()
+        let Some(file) = set.files.first() else { return Ok(None) };
+        Ok(Ground::blocks(&file.path, file.size, share(file.size.div_ceil(block))).some())
+    }
+
+    /// The file that a step is at.
+    fn path_of(&self, work: &Work, ground: &Ground, place: u64) -> String {
+        let files = &self.plan.files[&work.on].files;
+        match &ground.file {
+            Some(path) => path.clone(),
+            None => files[place as usize % files.len()].path.clone(),
+        }
     }
 
     /// What a step does at one place; returns the bytes that it moved.

@@ -16,7 +16,7 @@ use crate::written::act::{Actor, Who};
 use crate::written::definition::{Bound, Definition, FileState, Step, each_step};
 use crate::written::layout::{Directory, LaidSet, lay_out};
 use crate::written::measure::Readings;
-use crate::written::order::{Point, enders, points};
+use crate::written::order::{Point, points};
 use crate::written::plan::{PhaseGates, Plan, check_places};
 use crate::written::tally::Tally;
 
@@ -56,12 +56,8 @@ pub(super) async fn run<S: System>(
     let mut running = spawn_all(&sys, &plan).await?;
     let mut tally = Tally::default();
     for (number, phase) in definition.phases.iter().enumerate() {
-        let of_kind = |kind: usize| plan.definition.tasks_of(kind, &plan.bound);
-        let ends: u64 = (definition.tasks.iter().enumerate())
-            .filter(|(_, task)| points(&task.steps).contains(&Point::End(phase)))
-            .map(|(kind, _)| of_kind(kind))
-            .sum();
-        if enders(&definition.tasks, phase).next().is_none() {
+        let ends = tasks_with(&plan, Point::End(phase));
+        if ends == 0 {
             join_all(&sys, &mut running, &mut tally).await?;
         }
         for _ in 0..ends {
@@ -71,16 +67,19 @@ pub(super) async fn run<S: System>(
         }
         sys.mark(phase);
         readings.take(&sys, definition, &paths).await?;
-        let waits: u64 = (definition.tasks.iter().enumerate())
-            .filter(|(_, task)| points(&task.steps).contains(&Point::Wait(phase)))
-            .map(|(kind, _)| of_kind(kind))
-            .sum();
-        for _ in 0..waits {
+        for _ in 0..tasks_with(&plan, Point::Wait(phase)) {
             sys.open_gate(plan.gates[number].go).await?;
         }
     }
     join_all(&sys, &mut running, &mut tally).await?;
     Ok(readings.outcome(definition, &tally))
+}
+
+/// How many tasks come to this point.
+fn tasks_with(plan: &Plan, point: Point<'_>) -> u64 {
+    let kinds = plan.definition.tasks.iter().enumerate();
+    let with = kinds.filter(|(_, task)| points(&task.steps).contains(&point));
+    with.map(|(kind, _)| plan.definition.tasks_of(kind, &plan.bound)).sum()
 }
 
 /// Makes files, directories and groups.

@@ -7,7 +7,7 @@ use toml::de::{DeTable, DeValue};
 use units::{Bytes, parse_size};
 
 use crate::language::params::{ParamKind, ParamSpec, Share};
-use crate::language::table::{Entry, Mistake, Position, Source, Table};
+use crate::language::table::{Entry, Mistake, Source, Table};
 use crate::written::definition::{Definition, FileSet, FileState, Group, Head, Place, TaskGroup};
 use crate::written::expression::{Expression, MEMORY, Unit};
 use crate::written::scope::{NAME_LEN_MAX, Scope, check_word};
@@ -35,12 +35,8 @@ pub fn is_one(text: &str) -> bool {
 
 /// Reads a workload file.
 pub(super) fn read(text: &str) -> Result<(Definition, Head), Mistake> {
-    let table = DeTable::parse(text).map_err(|error| Mistake {
-        position: error.span().map(|span| Position::of(text, span.start)),
-        message: error.message().trim_end().replace('\n', "; "),
-        hint: None,
-    })?;
     let source = Source(text);
+    let table = source.parse()?;
     let top = Table::new(source, "the file".to_owned(), 0, table.get_ref());
     let name_entry = top.needed("name", "\"my-server\"")?;
     let name = top.text_of(name_entry)?;

@@ -154,7 +154,12 @@ impl<'s, 't> Reader<'s, 't> {
             "unmap" | "lock" => {
                 let name = table.text_of(entry)?;
                 self.mapping(&table, &name, entry.value_at)?;
-                if verb == "lock" { (Step::Lock(name), &["lock"]) } else { (Step::Unmap(name), &["unmap"]) }
+                if verb == "lock" {
+                    (Step::Lock(name), &["lock"])
+                } else {
+                    self.mappings.remove(&name);
+                    (Step::Unmap(name), &["unmap"])
+                }
             }
             "advise" => self.advise(&table, entry)?,
             "create" => self.create(&table, entry)?,
@@ -256,6 +261,10 @@ impl<'s, 't> Reader<'s, 't> {
             })?,
             None => Word::Fixed("sequential".to_owned()),
         };
+        if let (true, Some(own)) = (table.flag("in_turn")?, table.get("own")) {
+            let hint = "leave one of them out; `own` keeps a task to whole files";
+            return Err(table.source.fail_hint(own.key_at, "`own` and `in_turn` do not go together", hint));
+        }
         let given =
             ["passes", "count", "bytes"].into_iter().filter_map(|key| table.get(key)).collect::<Vec<_>>();
         let much = match given[..] {

@@ -109,6 +109,8 @@ const STEPS: &[&str] = &[
     "{ cgroup = \"A\", to = \"1M\" }",
     "{ sysctl = \"vm.swappiness\" }",
     "{ drop_caches = 7 }",
+    "{ read = \"many\", own = true, in_turn = true }",
+    "{ map = \"heap\", size = \"1M\" }, { unmap = \"heap\" }, { touch = \"heap\" }",
     "{ repeat = 1, steps = [{ repeat = 1, steps = [{ repeat = 1, steps = [{ repeat = 1, steps = [{ repeat = 1, \
          steps = [{ repeat = 1, steps = [{ repeat = 1, steps = [{ sync = true }] }] }] }] }] }] }] }",
 ];
@@ -202,6 +204,8 @@ fn every_mistake_in_a_file_is_told_once_with_its_place() {
     line 10, column 10: step 1 of task `t` has no `set` | add `set = "memory.high"`
     line 10, column 10: step 1 of task `t` has no `to` | add `to = "10"`
     line 10, column 26: `drop_caches` is 1, 2 or 3 | 
+    line 10, column 27: `own` and `in_turn` do not go together | leave one of them out; `own` keeps a task to whole files
+    line 10, column 71: unknown mapping `heap` | map it before, in the same task: `{ map = "heap", size = "100M" }`
     line 10, column 171: steps lie in one another 6 deep at most |
     "#);
 }

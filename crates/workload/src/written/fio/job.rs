@@ -233,9 +233,13 @@ impl Job {
         let keys = self.keys(files, way, label)?;
         let Way { reads, writes, .. } = way;
         if self.engine() == "mmap" {
-            if files.count > 1 {
-                let hint = Some("add `nrfiles=1`".to_owned());
-                return Err(at(self.line, "`ioengine=mmap` is for jobs of one file here", hint));
+            if files.count > 1 || (reads && writes) {
+                let hint = Some("add `nrfiles=1`, or take `rw=read` or `rw=write`".to_owned());
+                return Err(at(
+                    self.line,
+                    "`ioengine=mmap` is for jobs of one file that read or write",
+                    hint,
+                ));
             }
             each.push(format!("{{ map = \"mapping\", file = \"{set}\", shared = true, write = {writes} }}"));
             each.push(format!("{{ touch = \"mapping\"{keys}, write = {writes} }}"));
@@ -304,6 +308,10 @@ impl Job {
             keys.push_str(", in_turn = true");
         }
         let fsync = self.count("fsync", 0)?.max(self.count("fdatasync", 0)?);
+        if way.writes && fsync > 0 && files.count > 1 && !self.in_turn(files.count)? {
+            let message = "`fsync` while files are written one after the other is not supported";
+            return Err(at(self.line, message, Some("take `end_fsync=1`, or leave it out".to_owned())));
+        }
         if way.writes && fsync > 0 {
             write!(keys, ", fsync = {fsync}").expect("text can be written to");
         }
