@@ -19,8 +19,13 @@
 //! | `name` | names that can be given, what stands behind them, what recordings count |
 //! | `error` | all that can go wrong, what to do about it, and whose fault it is |
 //!
+//! Where there are no processes and files, as in WebAssembly, what reaches real kernels and what runs many scenarios
+//! at once are left out: a caller makes each run of a plan by [`simulate()`] or [`stepping`].
+//!
 //! Deliberately absent: terminals, colours and formats (`cli`, `pagetide-report`); process-global
 //! state; any decision of the model. The same scenario gives the same recording.
+
+#![cfg_attr(not(unix), allow(dead_code))] // Some of what is left has its callers in what is not.
 
 mod error;
 mod keep;
@@ -30,21 +35,31 @@ mod plan;
 mod resolve;
 mod run;
 mod show;
+#[cfg(unix)]
 pub mod worlds;
 
 pub use keep::{folders, mmtests, numbers, trace};
 pub use name::written as workload_file;
 pub use name::{experiment, machine_file, names};
-pub use plan::{ablate, compare, grid, replay, size, sweep};
+#[cfg(unix)]
+pub use plan::{ablate, replay, size, sweep};
+pub use plan::{compare, grid};
 pub use resolve::{program, program_file, program_request, zones};
-pub use run::{batch, capture, real, stepping};
-pub use show::{explain, fail_if, page};
+pub use run::stepping;
+#[cfg(unix)]
+pub use run::{batch, capture, real};
+#[cfg(unix)]
+pub use show::explain;
+pub use show::{fail_if, page};
 
+#[cfg(unix)]
 pub use batch::{Batch, Control, Ended, RunEvent, run_all};
 pub use compare::Comparison;
 pub use error::{Class, LabError};
+#[cfg(unix)]
 pub use linux::Told;
 pub use mm::base::event::Detail;
+#[cfg(unix)]
 pub use real::HostPolicy;
 pub use recording::folder::check_new_folder;
 pub use recording::{Recording, RecordingError};
@@ -52,6 +67,7 @@ pub use resolve::command::command;
 pub use resolve::planned::PlannedRun;
 pub use resolve::request::{GuestRequest, Request, Subject, warnings};
 pub use resolve::variant::{Variant, label};
+#[cfg(unix)]
 pub use run::kept::KeepRuns;
 pub use run::simulate::{events_of, simulate, simulate_with_events};
 pub use show::heat::heat;

@@ -11,6 +11,7 @@ use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 
+#[cfg(unix)]
 use ::capture::CaptureError;
 use thiserror::Error;
 use workload::policy::PolicyError;
@@ -156,6 +157,7 @@ pub enum LabError {
         source: NumbersError,
     },
     /// A program that was not followed.
+    #[cfg(unix)]
     #[error(transparent)]
     Capture(#[from] CaptureError),
     /// No threads to run on.
@@ -288,6 +290,7 @@ impl LabError {
             Self::Kernel(error) => error.hint(),
             Self::Unknown(error) => Some(error.hint()),
             Self::Value(problem) => problem.hint(),
+            #[cfg(unix)]
             Self::Capture(error) => error.hint(),
             Self::File { source, .. } => source.hint(),
             Self::Refused { hint, .. } | Self::Machine { hint, .. } | Self::Run { hint, .. } => hint.clone(),
@@ -355,7 +358,9 @@ impl LabError {
             Self::SomeFailed { class, .. } => *class,
             Self::Crossed { .. } => Class::Limit,
             Self::Worlds(error) => error.class(),
+            #[cfg(unix)]
             Self::Capture(error) if error.is_missing() => Class::CommandNotFound,
+            #[cfg(unix)]
             Self::Capture(error) if error.is_not_executable() => Class::CommandNotExecutable,
             _ => Class::Input,
         }

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::fs::read_to_string;
 use std::path::Path;
 
+#[cfg(unix)]
 use linux::probe::Probed;
 use sim::machines::{MachineSpec, SERVER};
 use units::{Bytes, Nanos};
@@ -229,6 +230,7 @@ pub fn of_machine(name: &str) -> Result<String, LabError> {
 ///
 /// # Errors
 /// None can be made there.
+#[cfg(unix)]
 pub fn probe(folder: &Path) -> Result<String, LabError> {
     let probed = linux::probe::probe(folder).map_err(|source| {
         LabError::refused(
@@ -240,6 +242,7 @@ pub fn probe(folder: &Path) -> Result<String, LabError> {
 }
 
 /// This host as a file.
+#[cfg(unix)]
 fn of_host(probed: &Probed) -> String {
     let mut text = String::new();
     let mut line = |line: String| writeln!(text, "{line}").expect("text can be written to");

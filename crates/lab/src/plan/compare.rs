@@ -3,8 +3,10 @@
 //! The first kernel is the baseline. Left out: recordings made earlier, see [`crate::keep::folders`]; how
 //! a comparison is judged and shown, see `pagetide-stats` and `pagetide-report`.
 
+#[cfg(unix)]
+mod folder;
+
 use std::borrow::Borrow;
-use std::path::Path;
 
 use recording::Recording;
 use report::{Grid, Group};
@@ -15,8 +17,6 @@ use crate::error::LabError;
 use crate::name::experiment::Experiment;
 use crate::name::names::Names;
 use crate::plan::grid::{self, PlannedGrid, finished};
-use crate::plan::sweep::folder::first_and_hash;
-use crate::plan::sweep::{PlanOf, SweepFolder};
 use crate::resolve::defaults::guest_mem;
 use crate::resolve::planned::PlannedRun;
 use crate::resolve::request::{GuestRequest, Request};
@@ -26,9 +26,6 @@ use crate::resolve::variant::{Variant, label, variant};
 
 /// Seeds that one comparison takes at most: more runs than that are a mistake.
 pub const SEEDS_MAX: u64 = 10_000;
-
-/// Characters of a label that the folder of a run has in its name; the system takes 255 bytes.
-const LABEL_MAX: usize = 200;
 
 /// The runs of several kernels with the same seeds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -241,34 +238,6 @@ fn default_kernels(workload: &str) -> Result<Vec<String>, LabError> {
 }
 
 impl Comparison {
-    /// The folder that takes the recordings of [`Comparison::runs`] as they are made; with `resume` one in which this
-    /// comparison was begun. Returns also what has finished there, an entry for each run.
-    ///
-    /// # Errors
-    /// As [`SweepFolder::open`].
-    pub fn folder(
-        &self,
-        path: &Path,
-        resume: bool,
-    ) -> Result<(SweepFolder, Vec<Option<Recording>>), LabError> {
-        let runs = self.runs();
-        let digits = runs.len().to_string().len();
-        // Names begin with the run's number, so that they sort in the order of the plan and the baseline
-        // stays the baseline.
-        let name = |(index, PlannedRun { label, scenario }): (usize, &PlannedRun)| {
-            let label: String = label.replace(['/', ' '], "-").chars().take(LABEL_MAX).collect();
-            format!("{:0digits$}-{label}-seed{}", index + 1, scenario.seed.0)
-        };
-        let names = runs.iter().enumerate().map(name).collect();
-        let variants = self.variants.iter().map(|variant| format!("`{}`", variant.label));
-        let mut text = format!("variants = {}\n", variants.collect::<Vec<_>>().join(", "));
-        text += &format!("seeds = {}\n", self.variants.first().map_or(0, |v| v.scenarios.len()));
-        text += &format!("runs = {}\n", runs.len());
-        let scenarios: Vec<String> = runs.iter().map(|run| run.scenario.to_toml()).collect();
-        text += &first_and_hash(scenarios.first().map_or("", String::as_str), &scenarios.concat());
-        SweepFolder::open_for(path, PlanOf::Comparison, names, &text, resume)
-    }
-
     /// All runs: variant after variant, seed after seed; then those of the grid.
     pub fn runs(&self) -> Vec<PlannedRun> {
         let runs_of = |variant: &Variant| {

@@ -9,9 +9,13 @@
 //! | `replay.rs` | what do simulated machines and plain replacement policies make of a trace |
 //! | `size.rs` | how much memory does a trace need |
 
+#[cfg(unix)]
 pub mod ablate;
 pub mod compare;
 pub mod grid;
+#[cfg(unix)]
 pub mod replay;
+#[cfg(unix)]
 pub mod size;
+#[cfg(unix)]
 pub mod sweep;

@@ -9,18 +9,27 @@
 //! | `capture.rs` | a program that is followed, to a trace of what it does |
 //! | `kept.rs` | recordings that are written while their run goes |
 //! | `events.rs` | events of the simulator to those of a recording |
+//! | `clock.rs` | how long something took, where there is a clock |
 //! | `counted.rs` | counters since boot to what happened in a run and in its phases |
+//! | `laid_out.rs` | counters of a real kernel without what laying files out counted |
 //! | `waited.rs` | waits as a backend tells them to those of a recording, and their metrics |
 //! | `balance.rs` | slab and page cache in the steady state, reclaim over the run: metrics |
 //! | `at_kill.rs` | memory at the first kill by the OOM killer: metrics |
 
 pub(crate) mod at_kill;
 pub(crate) mod balance;
+#[cfg(unix)]
 pub mod batch;
+#[cfg(unix)]
 pub mod capture;
+pub(crate) mod clock;
 pub(crate) mod counted;
 pub(crate) mod events;
+#[cfg(unix)]
 pub(crate) mod kept;
+#[cfg(unix)]
+pub(crate) mod laid_out;
+#[cfg(unix)]
 pub mod real;
 pub(crate) mod simulate;
 pub mod stepping;

@@ -13,7 +13,7 @@ use std::time::Duration;
 use linux::host::{self, HostOptions};
 use linux::vm::{self, Engine, Hardware, VmFilesystem, VmKernel, VmSpec};
 use linux::{DiskShare, LinuxError, LinuxResult, NotAShare, Told};
-use recording::{OomKill, Recording, Series};
+use recording::{OomKill, Phase, Recording, Series, Wait, WaitEnd, WaitKind};
 use sim::machines::MachineSpec;
 use units::{Bytes, Nanos, parse_size};
 use workload::scenario::{Backend, Scenario, ScenarioProblem, parse_interval};
@@ -26,9 +26,10 @@ use crate::resolve::program::{remarks, with_traces};
 use crate::resolve::texts::shell_quoted;
 use crate::run::at_kill::with_kill;
 use crate::run::balance::with_balance;
-use crate::run::counted::{as_counted, phases, rows_without, since, without};
+use crate::run::counted::{as_counted, phases, since};
+use crate::run::laid_out::{rows_without, without};
 use crate::run::simulate::machine;
-use crate::run::waited::{traced, with_waits};
+use crate::run::waited::{phase_name, with_waits};
 
 const SAMPLE_PERIOD: Duration = Duration::from_secs(1);
 
@@ -346,6 +347,28 @@ fn with_machine(mut recording: Recording) -> Recording {
         recording.machine = format!("{cpus} CPUs, {kib} kB of memory");
     }
     recording
+}
+
+/// Waits that a real kernel told of.
+fn traced(wait: linux::Wait, phases: &[Phase]) -> Wait {
+    Wait {
+        phase: phase_name(phases, wait.phase),
+        kind: match wait.kind {
+            linux::WaitKind::Writes => WaitKind::Writes,
+            linux::WaitKind::Reclaim => WaitKind::Reclaim,
+        },
+        ended: if wait.timed_out { WaitEnd::Timeout } else { WaitEnd::Wake },
+        task: wait.task,
+        wait: wait.wait,
+        futile: wait.futile,
+        count: wait.count,
+        requested_ns: Some(wait.requested_ns),
+        spent_ns: wait.spent_ns,
+        longest_ns: wait.longest_ns,
+        lengths: wait.lengths,
+        within: String::new(),
+        on: String::new(),
+    }
 }
 
 fn oom_kill(kill: linux::OomKill) -> OomKill {

@@ -8,7 +8,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
 
 use kernel::{Filesystem, WaitReason};
 use mm::base::event::Detail;
@@ -26,6 +25,7 @@ use crate::resolve::program::with_trace;
 use crate::resolve::setting::{Setting, filesystem};
 use crate::run::at_kill::with_kill;
 use crate::run::balance::with_balance;
+use crate::run::clock::Clock;
 use crate::run::counted::{phases, since};
 use crate::run::events::Translator;
 use crate::run::waited::{section, wait, with_waits};
@@ -185,12 +185,12 @@ fn finished(
     command: &str,
     run: impl FnOnce() -> Result<SimResult, SimError>,
 ) -> Result<Recording, LabError> {
-    let begin = Instant::now();
+    let clock = Clock::begin();
     // A violated assertion ends this run only; others of the batch go on.
     let ended = catch_unwind(AssertUnwindSafe(run));
-    let wall_ns = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let wall_ns = clock.took_ns();
     match ended {
-        Ok(Ok(result)) => Ok(Recording { wall_ns: Some(wall_ns), ..recorded(identity, result) }),
+        Ok(Ok(result)) => Ok(Recording { wall_ns, ..recorded(identity, result) }),
         Ok(Err(error)) => Err(failure(identity, command, &error)),
         Err(panic) => Err(violation(identity, command, panic_message(panic.as_ref()))),
     }

@@ -4,11 +4,13 @@
 //! nothing. Left out: real kernels, which do not wait to be looked at; events, which [`crate::simulate_with_events`]
 //! hands out.
 
+mod look;
+
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mm::base::frame::{FrameState, PageFlags};
 use mm::base::ids::MemcgId;
@@ -27,7 +29,10 @@ use workload::scenario::{Backend, ScenarioProblem};
 use crate::error::LabError;
 use crate::resolve::command::command;
 use crate::resolve::zones::{self, zone_row};
+use crate::run::clock::Clock;
 use crate::run::simulate::{failure, panic_message, plan, recorded, violation};
+
+pub use look::{FrameLook, Home, ListLook, Look, Use, ZoneLook};
 
 /// A simulated run between two events.
 pub struct Stepping {
@@ -35,8 +40,8 @@ pub struct Stepping {
     run: Option<sim::run::Stepping>,
     identity: Recording,
     command: String,
-    /// Time on a clock that the run itself took.
-    took: Duration,
+    /// Time on a clock that the run itself took; none where there is no clock.
+    took: Option<Duration>,
 }
 
 /// A page of a file.
@@ -120,11 +125,11 @@ impl Stepping {
             ));
         }
         let (spec, identity): (SimRun, Recording) = plan(scenario, label)?;
-        let begin = Instant::now();
+        let clock = Clock::begin();
         let command = command(scenario);
         let run = sim::run::Stepping::begin(&spec, Arc::clone(stop), progress)
             .map_err(|error| failure(identity.clone(), &command, &error))?;
-        Ok(Self { run: Some(run), identity, command, took: begin.elapsed() })
+        Ok(Self { run: Some(run), identity, command, took: clock.took() })
     }
 
     /// Goes on up to `time` of simulated time, or to the end of the workload.
@@ -148,9 +153,9 @@ impl Stepping {
         go: impl FnOnce(&mut sim::run::Stepping) -> Result<(), SimError>,
     ) -> Result<(), LabError> {
         let Some(run) = self.run.as_mut() else { return Err(self.broken()) };
-        let begin = Instant::now();
+        let clock = Clock::begin();
         let ended = catch_unwind(AssertUnwindSafe(|| go(run)));
-        self.took += begin.elapsed();
+        self.took = sum(self.took, &clock);
         match ended {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(failure(self.identity.clone(), &self.command, &error)),
@@ -292,11 +297,11 @@ impl Stepping {
     pub fn finish(self) -> Result<Recording, LabError> {
         let Some(run) = self.run else { return Err(self.broken()) };
         let Self { identity, command, took, .. } = self;
-        let begin = Instant::now();
+        let clock = Clock::begin();
         let ended = catch_unwind(AssertUnwindSafe(|| run.finish()));
-        let wall_ns = u64::try_from((took + begin.elapsed()).as_nanos()).unwrap_or(u64::MAX);
+        let wall_ns = sum(took, &clock).map(|took| u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
         match ended {
-            Ok(Ok(result)) => Ok(Recording { wall_ns: Some(wall_ns), ..recorded(identity, result) }),
+            Ok(Ok(result)) => Ok(Recording { wall_ns, ..recorded(identity, result) }),
             Ok(Err(error)) => Err(failure(identity, &command, &error)),
             Err(panic) => Err(violation(identity, &command, panic_message(panic.as_ref()))),
         }
@@ -306,6 +311,10 @@ impl Stepping {
 /// Names of [`LruList::ALL`].
 const LIST_NAMES: [&str; LruList::COUNT] =
     ["inactive_anon", "active_anon", "inactive_file", "active_file", "unevictable"];
+
+fn sum(before: Option<Duration>, clock: &Clock) -> Option<Duration> {
+    Some(before? + clock.took()?)
+}
 
 fn find(memory: &SimMemory, path: &str) -> Result<MemcgId, LabError> {
     let groups = &memory.core.cgroups;

@@ -70,31 +70,9 @@ fn path(within: &sim::Within) -> String {
     within.path().collect::<Vec<_>>().join(WITHIN)
 }
 
-/// Waits that a real kernel told of.
-pub(crate) fn traced(wait: linux::Wait, phases: &[Phase]) -> Wait {
-    Wait {
-        phase: phase_name(phases, wait.phase),
-        kind: match wait.kind {
-            linux::WaitKind::Writes => WaitKind::Writes,
-            linux::WaitKind::Reclaim => WaitKind::Reclaim,
-        },
-        ended: if wait.timed_out { WaitEnd::Timeout } else { WaitEnd::Wake },
-        task: wait.task,
-        wait: wait.wait,
-        futile: wait.futile,
-        count: wait.count,
-        requested_ns: Some(wait.requested_ns),
-        spent_ns: wait.spent_ns,
-        longest_ns: wait.longest_ns,
-        lengths: wait.lengths,
-        within: String::new(),
-        on: String::new(),
-    }
-}
-
 /// The name of the phase in which something happened when `over` phases were over; what came after the
 /// last one that reports know of belongs to it.
-fn phase_name(phases: &[Phase], over: usize) -> String {
+pub(crate) fn phase_name(phases: &[Phase], over: usize) -> String {
     phases.get(over).or(phases.last()).map_or_else(String::new, |phase| phase.name.clone())
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
+#[cfg(unix)]
 use std::os::unix::fs::FileExt;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
@@ -22,6 +23,17 @@ use crate::table;
 const MAGIC: &[u8; 4] = b"PAR1";
 /// How much is searched for a mark at once.
 const WINDOW: u64 = 1 << 20;
+
+/// WebAssembly has no files: it reads no traces of programs.
+#[cfg(not(unix))]
+trait FileExt {
+    fn read_exact_at(&self, _bytes: &mut [u8], _place: u64) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+#[cfg(not(unix))]
+impl FileExt for File {}
 
 /// Whether the file at `path` begins as a trace of a program does: as Parquet.
 ///
