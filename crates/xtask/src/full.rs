@@ -1,7 +1,7 @@
 //! `cargo xtask test full`: everything that `cargo xtask test` does, and what takes hours.
 //!
-//! The site of documents, many more random worlds in a release build, rows that the model was fitted to, and wrong code
-//! put before the tests of `mm`.
+//! The site of documents, the playground in a browser, many more random worlds in a release build, rows that the model
+//! was fitted to, and wrong code put before the tests of `mm`.
 //! When all of it has passed, a file below cargo's target folder says of which commit; `cargo xtask test` ends with it.
 //! Left out: who else ran it, and where.
 
@@ -13,6 +13,7 @@ use crate::book;
 use crate::built;
 use crate::checkout::{commit, target};
 use crate::mutants;
+use crate::playground;
 use crate::say::say;
 use crate::step::{Outcome, Report, cargo};
 
@@ -36,11 +37,12 @@ pub(crate) fn check_worlds() -> Outcome {
 }
 
 /// The steps behind those of an ordinary test.
-pub(crate) const STEPS: usize = 4;
+pub(crate) const STEPS: usize = 5;
 
 /// Adds them to `report`, and notes it if all have passed.
 pub(crate) fn test(report: &mut Report) {
     report.step("a site of the documents", book::make);
+    report.step("the playground in a browser", playground::test);
     report.step("many worlds", || {
         let arguments =
             ["test", "--package=pagetide-sim", "--release", "--locked", "--test=sim", "every_world"];

@@ -1,5 +1,5 @@
 //! Developer commands: `cargo xtask test`, `docs`, `book`, `weight`, `instructions`, `determinism`, `mutants`,
-//! `sizes`, `python`.
+//! `sizes`, `python`, `playground`.
 //!
 //! `test` is all that a change must pass, and what CI runs: format, lints, all tests, documents,
 //! benches once over, the determinism check, and the Python package. Every step runs even when one before it failed,
@@ -14,6 +14,7 @@ mod docs;
 mod full;
 mod instructions;
 mod mutants;
+mod playground;
 mod python;
 mod quick;
 mod say;
@@ -33,8 +34,9 @@ usage: cargo xtask <command>
   test          everything that a change must pass
   test quick [CRATES]
                 between two edits: format, lints, and tests of the crates that have changed
-  test full     everything, the site of documents, 5000 worlds, and the mutants; takes hours
+  test full     everything, the site of documents, the playground, 5000 worlds, and the mutants; takes hours
   python        the Python package: install it below target, run its tests
+  playground    the simulator as one page for a browser, below target
   docs          run the commands of README.md and docs, and write the output that they show
   book          make a site of the documents, by mdBook, and follow its links
   weight [--format md | --before FILE]
@@ -66,6 +68,7 @@ fn main() -> ExitCode {
         ["instructions", ref rest @ ..] => only("instructions", || instructions::run(rest)),
         ["determinism"] => only("determinism", determinism::check),
         ["python"] => only("the Python package", python::test),
+        ["playground"] => only("the playground", playground::make),
         ["docs"] => only("documents", || docs::run(Mode::Write)),
         ["book"] => only("a site of the documents", book::make),
         ["weight", ref rest @ ..] => return weight::run(rest),

@@ -4,7 +4,7 @@
 //! does not, `old_kernels` what an old kernel lacks, `refusals` what would succeed if it were taken for
 //! something else than was said, `real_runs` what happens on this host; `replays`, `sizes`, `sweeps`, `ablations`,
 //! `grids` and `worlds` hold both of what they are about; `trace_info` has logs of other programs, `traces` are for
-//! them, `pages` for people.
+//! them, `pages` for people; `playground` is another way to the same.
 
 mod ablations;
 mod captures;
@@ -19,6 +19,7 @@ mod lists;
 mod machines;
 mod old_kernels;
 mod pages;
+mod playground;
 mod readers;
 mod real_runs;
 mod recordings;

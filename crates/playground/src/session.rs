@@ -1,0 +1,138 @@
+//! The runs of a comparison, one after the other, step by step, and what is shown of them.
+//!
+//! Plan, columns and views are those of `pagetide compare`. Left out: limits, folders, several runs at once. Next:
+//! [`crate::walk`] for what is seen of each run.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use lab::compare::{self, Comparison};
+use lab::stepping::Stepping;
+use lab::{LabError, PlannedRun, Recording, page, view, warnings};
+use report::{Format, Style, page as pages, views};
+use serde_json::{Value, json};
+
+use crate::asked::Asked;
+use crate::walk::Walk;
+
+/// Columns of a table of text, as in a file of the command line's.
+const STYLE: Style<'static> = Style { width: 80, made_by: concat!("pagetide ", env!("CARGO_PKG_VERSION")) };
+
+/// Runs whose memory is kept to be looked at: those of more would take more room than they are worth.
+const WALKS_MAX: usize = 4;
+
+/// A comparison that runs or has run.
+pub(crate) struct Session {
+    comparison: Comparison,
+    plan: Vec<PlannedRun>,
+    /// One for each run, where it has finished.
+    recordings: Vec<Option<Recording>>,
+    finished: usize,
+    walks: Vec<(String, Walk)>,
+    running: Option<Running>,
+    told: Vec<String>,
+    command: String,
+}
+
+/// The run that goes on.
+struct Running {
+    run: Stepping,
+    /// Where its memory is looked at.
+    walk: Walk,
+}
+
+impl Session {
+    /// Plans what is asked for.
+    pub(crate) fn begin(asked: &Asked) -> Result<Self, LabError> {
+        let comparison = compare::plan(&asked.request(), &asked.kernels, &[], asked.seeds.unwrap_or(1))?;
+        let plan = comparison.runs();
+        let mut told = comparison.assumed.clone();
+        for warning in plan.iter().flat_map(|run| warnings(&run.scenario)) {
+            if !told.contains(&warning) {
+                told.push(warning);
+            }
+        }
+        Ok(Self {
+            comparison,
+            recordings: vec![None; plan.len()],
+            plan,
+            finished: 0,
+            walks: Vec::new(),
+            running: None,
+            told,
+            command: asked.command(),
+        })
+    }
+
+    /// What is planned.
+    pub(crate) fn planned(&self) -> Value {
+        let labels: Vec<&str> = self.plan.iter().map(|run| &run.label[..]).collect();
+        json!({ "runs": labels, "told": self.told, "command": self.command })
+    }
+
+    /// Goes on to the next look at the run that goes, or begins the next one.
+    pub(crate) fn step(&mut self) -> Result<Value, LabError> {
+        let index = self.finished;
+        let Some(planned) = self.plan.get(index) else { return Ok(json!({ "over": true })) };
+        let mut running = match self.running.take() {
+            Some(running) => running,
+            None => {
+                let stop = Arc::new(AtomicBool::new(false));
+                let run = Stepping::begin(&planned.scenario, &planned.label, &stop, |_| {})?;
+                let walk = Walk::begin(&run)?;
+                Running { run, walk }
+            }
+        };
+        running.run.run_until(running.walk.next())?;
+        running.walk.take(&running.run)?;
+        let ns = running.run.now()?.get();
+        if running.run.is_over() {
+            self.recordings[index] = Some(running.run.finish()?);
+            self.finished += 1;
+            if self.walks.len() < WALKS_MAX {
+                self.walks.push((planned.label.clone(), running.walk));
+            }
+        } else {
+            self.running = Some(running);
+        }
+        let over = self.finished == self.plan.len();
+        Ok(json!({ "over": over, "run": index, "of": self.plan.len(), "label": planned.label, "ns": ns }))
+    }
+
+    /// What came of it: `text`, `json`, `csv` and `md` as the command line has them, `html` as the page of a report.
+    pub(crate) fn shown(&self, format: &str) -> Result<String, LabError> {
+        let groups = self.comparison.groups(&self.recordings);
+        let format = match format {
+            "json" => Format::Json,
+            "csv" => Format::Csv,
+            "md" => Format::Markdown,
+            "html" => {
+                let page = page::page(&groups, None, Vec::new(), self.told.clone(), self.command.clone());
+                return Ok(pages::page(&page)?.render(Format::Html, STYLE));
+            }
+            _ => Format::Text,
+        };
+        let of = groups.iter().flat_map(|group| group.recordings.iter().copied());
+        let view = view(of, false, Vec::new());
+        let document = match self.comparison.grid(&self.recordings) {
+            None => views::compare(&groups, &view)?,
+            Some(grid) => return Ok(views::grid(&grid, &groups, &view)?.render(format, STYLE)),
+        };
+        Ok(document.render(format, STYLE))
+    }
+
+    /// What was seen of each run.
+    pub(crate) fn walk(&self) -> Value {
+        self.walks.iter().map(|(label, walk)| walk.shown(label)).collect()
+    }
+
+    /// The map of a run.
+    pub(crate) fn map(&self, run: usize) -> Vec<u8> {
+        self.walks.get(run).map_or_else(Vec::new, |(_, walk)| walk.map())
+    }
+
+    /// What became of a frame of a run.
+    pub(crate) fn frame(&self, run: usize, place: usize) -> Value {
+        self.walks.get(run).map_or(Value::Null, |(_, walk)| walk.frame(place))
+    }
+}
