@@ -18,7 +18,7 @@ use mm::base::vmstat::{MemcgStat, VmEvent};
 use mm::pages::mapped::{Access, AccessAdvice};
 use mm::pages::tree::Slot;
 use mm::swapping::Accessed;
-use mm::version::rules::FaultCount;
+use mm::version::rules::{FaultCount, MappedHits};
 use units::{NodeId, PAGE_SIZE};
 
 use crate::anon::area::{AnonArea, AnonMapping};
@@ -115,7 +115,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.check_area(fault)?;
             if let Some(around) = self.mem(|mem| mem.map_around(fault.area, fault.anon, fault.page)) {
                 self.machine().charge(CostOp::MapAround, u64::from(around.entries));
-                fault.file.mapped_pages_found(around.found);
+                fault.file.mapped_pages_found(match self.mem(|mem| mem.core.rules().mapped_hits) {
+                    MappedHits::Around => around.found,
+                    MappedHits::Wanted => u32::from(around.wanted && !fault.waited && !around.refaulted),
+                });
                 if around.wanted {
                     return Ok(());
                 }

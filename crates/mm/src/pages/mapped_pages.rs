@@ -37,6 +37,8 @@ pub struct Around {
     pub found: u32,
     /// The page of the fault is among them.
     pub wanted: bool,
+    /// It came back soon after an eviction.
+    pub refaulted: bool,
 }
 
 impl PageCache {
@@ -59,7 +61,10 @@ impl PageCache {
                 continue;
             }
             around.found += 1;
-            around.wanted |= place == page;
+            if place == page {
+                around.wanted = true;
+                around.refaulted = core.alloc.frames.flags(pfn).has(PageFlags::WORKINGSET);
+            }
             if !self.maps.is_present(id, place) {
                 self.maps.enter(core, id, place, pfn, false, place != page);
                 around.entries += 1;

@@ -139,6 +139,10 @@ features! {
     FaultsCountOnce = "faults-count-once",
         "pgfault counts a fault that had to wait once, not twice",
         "6.4", FaultCount: Tries => Completed;
+    /// [`MappedHits::Wanted`]
+    OneMappedHit = "one-mapped-hit",
+        "a fault counts its own page as found, not all around it, nor what it has just read itself",
+        "7.2", MappedHits: Around => Wanted;
     /// [`DeferredSlab::ByPriority`]
     DeferredSlabDecay = "deferred-slab-decay",
         "deferred slab scanning is paid back by priority",

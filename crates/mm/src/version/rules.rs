@@ -114,6 +114,7 @@ rules! {
     advised_access: AdvisedAccess,
     fault_around: FaultAround,
     fault_count: FaultCount,
+    mapped_hits: MappedHits,
     inode_lru: InodeLru,
     throttle: Throttle,
     pass_measure: PassMeasure,

@@ -142,6 +142,9 @@ fn every_version_decides_as_its_sources_say() {
     what counts as a fault
       FaultCount(Tries): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1
       FaultCount(Completed): 6.12 7.2 +faults-count-once
+    pages that a fault around counts as found
+      MappedHits(Around): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12
+      MappedHits(Wanted): 7.2 +one-mapped-hit
     inodes with cached pages
       InodeLru(WithPages): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
       InodeLru(WithoutPages): 6.1 6.12 7.2 +inode-lru-without-pages

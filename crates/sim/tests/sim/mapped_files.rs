@@ -1,7 +1,7 @@
 //! Mapped files: what a fault reads and maps, what reclaim makes of accesses through page tables, writes, and the end
 //! of mappings (MAPPED). Stories are told with all invariants checked after every event.
 
-use mm::version::rules::FaultCount;
+use mm::version::rules::{FaultCount, MappedHits};
 use pagetide_sim::run::Checks;
 use pagetide_sim::{SimRun, SimSystem};
 use units::{Bytes, Nanos};
@@ -74,6 +74,28 @@ fn a_miss_reads_around_the_fault_and_maps_the_sixteen_pages_around_it() {
             sys.touch_reading(&mapping, 112, 16).await?;
             let faults = if entries == 1 { 15 } else { 0 };
             assert_eq!(since(&sys, before).await, (faults, 0, faults), "{kernel}: no more are needed");
+            Ok(())
+        });
+    }
+}
+
+/// Faults far from each other: each misses, reads around its page, and tries again.
+#[test]
+fn what_a_fault_has_read_itself_is_no_hit_since_7_2() {
+    for (kernel, hits, around) in [
+        ("linux-6.12", MappedHits::Around, 32),
+        ("linux-6.12+one-mapped-hit", MappedHits::Wanted, 1),
+        ("linux-7.2", MappedHits::Wanted, 1),
+    ] {
+        assert_eq!(machine(kernel).kernel.rules.mapped_hits, hits, "{kernel}");
+        tell(&machine(kernel), move |sys| async move {
+            let mapping = mapped(&sys, 64 * 110, READ).await?;
+            for fault in 0..100 {
+                sys.touch_reading(&mapping, 64 * fault + 32, 1).await?;
+            }
+            assert_eq!(sys.mapping_resident(&mapping, 0, 6400).await?, 3200, "{kernel}: a hundred misses");
+            sys.touch_reading(&mapping, 6432, 1).await?;
+            assert_eq!(sys.mapping_resident(&mapping, 6400, 64).await?, around, "{kernel}: one more");
             Ok(())
         });
     }

@@ -15,7 +15,7 @@ use crate::parts::buffer;
 use crate::parts::chance::{self, Started};
 use crate::system::outcome::WorkloadError;
 use crate::system::{Errno, FileMapping, OpenMode, System};
-use crate::written::definition::{Again, Deed, Much, Step, Work};
+use crate::written::definition::{Again, Bound, Deed, Much, Step, Work};
 use crate::written::plan::Plan;
 use crate::written::steps::{WHOLE, file_advice, mapping_advice, order};
 use crate::written::tally::Tally;
@@ -43,6 +43,7 @@ pub(super) struct Actor<S: System> {
     sys: S,
     plan: Arc<Plan>,
     who: Who,
+    bound: Arc<Bound>,
     files: BTreeMap<String, S::File>,
     mappings: BTreeMap<String, Mapped<S>>,
     /// How many places each step goes over, and where it is.
@@ -60,10 +61,12 @@ type Boxed<'a> = Pin<Box<dyn Future<Output = Result<(), WorkloadError>> + 'a>>;
 impl<S: System> Actor<S> {
     pub(super) fn new(sys: S, plan: Arc<Plan>, who: Who) -> Self {
         let ended = vec![false; plan.definition.phases.len()];
+        let bound = Arc::new(plan.bound.of_task(who.number));
         Self {
             sys,
             plan,
             who,
+            bound,
             files: BTreeMap::new(),
             mappings: BTreeMap::new(),
             walks: BTreeMap::new(),
@@ -98,7 +101,8 @@ impl<S: System> Actor<S> {
 
     async fn step(&mut self, step: &Step) -> Result<(), WorkloadError> {
         let plan = Arc::clone(&self.plan);
-        let amount = |expression| plan.bound.amount(expression);
+        let bound = Arc::clone(&self.bound);
+        let amount = |expression| bound.amount(expression);
         match step {
             Step::Work(work) => self.work(work).await?,
             Step::Map { .. } | Step::MapFile { .. } => self.map(step).await?,
@@ -109,7 +113,7 @@ impl<S: System> Actor<S> {
                 }
             }
             Step::Advise { on, is_file, advice } => {
-                let name = advice.of(&plan.bound.words);
+                let name = advice.of(&bound.words);
                 if *is_file {
                     let advice = file_advice(name).expect("it was checked");
                     for laid in &plan.files[on].files {
@@ -142,9 +146,9 @@ impl<S: System> Actor<S> {
             Step::End(phase) => self.sys.open_gate(plan.gates[plan.phase(phase)].done).await?,
             Step::Again { again, steps } => self.again(again, steps).await?,
             Step::Cgroup { path, file, to } => {
-                self.sys.cgroup_write(path, file, &plan.bound.setting(to)).await?;
+                self.sys.cgroup_write(path, file, &bound.setting(to)).await?;
             }
-            Step::Sysctl { name, to } => self.sys.sysctl_write(name, &plan.bound.setting(to)).await?,
+            Step::Sysctl { name, to } => self.sys.sysctl_write(name, &bound.setting(to)).await?,
             Step::DropCaches(mask) => self.sys.drop_caches(*mask).await?,
         }
         Ok(())
@@ -170,8 +174,8 @@ impl<S: System> Actor<S> {
         let mut times = 0;
         loop {
             let goes_on = match again {
-                Again::Times(count) => times < self.plan.bound.amount(count),
-                Again::For(time) => self.sys.now().saturating_sub(begin).get() < self.plan.bound.amount(time),
+                Again::Times(count) => times < self.bound.amount(count),
+                Again::For(time) => self.sys.now().saturating_sub(begin).get() < self.bound.amount(time),
                 Again::Until(phase) => !self.has_ended(phase, Nanos(0)).await?,
             };
             if !goes_on {
@@ -212,7 +216,7 @@ impl<S: System> Actor<S> {
         let plan = Arc::clone(&self.plan);
         let (name, mapping, size) = match step {
             Step::Map { name, size } => {
-                let size = Bytes(plan.bound.amount(size));
+                let size = Bytes(self.bound.amount(size));
                 (name, self.sys.map_anonymous(size).await?, size)
             }
             Step::MapFile { name, file, own, shared, writable, executable } => {
@@ -231,8 +235,7 @@ impl<S: System> Actor<S> {
 
     async fn create(&mut self, step: &Step) -> Result<(), WorkloadError> {
         let Step::Create { directory, count, size, fsync, label, .. } = step else { return Ok(()) };
-        let plan = Arc::clone(&self.plan);
-        let (count, size) = (plan.bound.amount(count), plan.bound.amount(size));
+        let (count, size) = (self.bound.amount(count), self.bound.amount(size));
         let begin = self.sys.now();
         for _ in 0..count {
             let path = format!("{directory}/{}-{:09}", self.who.name, self.created_so_far);
@@ -260,7 +263,8 @@ impl<S: System> Actor<S> {
     /// A step over many places.
     async fn work(&mut self, work: &Work) -> Result<(), WorkloadError> {
         let plan = Arc::clone(&self.plan);
-        let amount = |expression| plan.bound.amount(expression);
+        let bound = Arc::clone(&self.bound);
+        let amount = |expression| bound.amount(expression);
         let block = amount(&work.block);
         let Some(ground) = self.ground(work, block)? else { return Ok(()) };
         let count = match &work.much {
@@ -270,7 +274,7 @@ impl<S: System> Actor<S> {
         };
         // A mapping may have another size when a loop comes here again.
         if self.walks.get(&work.id).is_none_or(|(places, _)| *places != ground.places) {
-            let order = order(work.order.of(&plan.bound.words)).expect("it was checked");
+            let order = order(work.order.of(&bound.words)).expect("it was checked");
             let name = format!("{}/{}/step{}", plan.definition.name, self.who.name, work.id);
             let walk = Walk::new(order, ground.places, self.sys.seed(), &name);
             self.walks.insert(work.id, (ground.places, walk));

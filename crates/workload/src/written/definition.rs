@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::language::metric::Better;
 use crate::language::params::{ParamSpec, ParamValue, Params};
-use crate::written::expression::{Expression, MEMORY, Values};
+use crate::written::expression::{Expression, MEMORY, TASK, Values};
 
 /// A workload file.
 #[derive(Debug)]
@@ -252,6 +252,13 @@ impl Bound {
             };
         }
         Self { values, words }
+    }
+
+    /// The same for the steps of one task.
+    pub(crate) fn of_task(&self, number: u64) -> Self {
+        let mut own = self.clone();
+        own.values.insert(TASK.to_owned(), number as f64);
+        own
     }
 
     /// An amount, which was checked when the workload was built.

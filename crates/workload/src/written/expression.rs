@@ -1,7 +1,7 @@
 //! Amounts as a workload file writes them: `"18G"`, `"$hot + 16M"`, `"0.25 * $memory"`, `"20 * 1ms"`.
 //!
-//! Numbers with the suffixes of sizes, counts or times, as the place asks for; parameters by `$name`, and `$memory`,
-//! the machine's; `+ - * /` and parentheses. Worked out in 64-bit floats, which hold every size that can be modelled,
+//! Numbers with the suffixes of sizes, counts or times, as the place asks for; parameters by `$name`, `$memory`,
+//! the machine's, and in steps `$task`; `+ - * /` and parentheses. Worked out in 64-bit floats, which hold every size that can be modelled,
 //! and rounded down. Left out: conditions and functions. Next: [`super::read`], which asks for them.
 
 use std::collections::BTreeMap;
@@ -24,6 +24,8 @@ pub(crate) enum Unit {
 
 /// The name of the machine's memory.
 pub(crate) const MEMORY: &str = "memory";
+/// In steps: the number of the task among those of its kind, from 0.
+pub(crate) const TASK: &str = "task";
 
 /// More than this is no amount of anything here: 2^53, up to which floats are exact.
 const AMOUNT_MAX: f64 = (1_u64 << 53) as f64;

@@ -114,7 +114,7 @@ impl Definition {
         }
         for (kind, task) in self.tasks.iter().enumerate() {
             let of = |error| format!("task `{}`: {error}", task.name);
-            task.count.iter().chain(&task.cpu).try_for_each(|count| amount(count).map(drop)).map_err(of)?;
+            task.count.iter().try_for_each(|count| amount(count).map(drop)).map_err(of)?;
             let count = self.tasks_of(kind, bound);
             if count == 0 || count > TASKS_MAX {
                 return Err(format!(
@@ -122,8 +122,12 @@ impl Definition {
                     task.name
                 ));
             }
-            check_steps(&task.steps, bound).map_err(of)?;
-            let steps = self.operations(&task.steps, bound);
+            for number in [0, count - 1] {
+                let own = bound.of_task(number);
+                task.cpu.iter().try_for_each(|cpu| cpu.value(&own.values).map(drop)).map_err(of)?;
+                check_steps(&task.steps, &own).map_err(of)?;
+            }
+            let steps = self.operations(&task.steps, &bound.of_task(count - 1));
             if steps > STEPS_MAX {
                 return Err(format!(
                     "task `{}` makes some {steps:.0} calls; {STEPS_MAX:.0} at most can be made",
@@ -188,7 +192,7 @@ impl Definition {
         for (kind, task) in self.tasks.iter().enumerate() {
             let tasks = self.tasks_of(kind, bound);
             made.tasks += tasks;
-            created(&task.steps, bound, 1, tasks, &mut made);
+            created(&task.steps, &bound.of_task(tasks.saturating_sub(1)), 1, tasks, &mut made);
         }
         made
     }

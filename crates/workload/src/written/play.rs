@@ -164,7 +164,7 @@ async fn spawn_all<S: System>(sys: &S, plan: &Arc<Plan>) -> Result<Vec<Running<S
                 spec = spec.in_cgroup(group.of(&plan.bound.words));
             }
             if let Some(cpu) = &task.cpu {
-                let cpu = plan.bound.amount(cpu) % u64::from(sys.cpus_online().max(1));
+                let cpu = plan.bound.of_task(number).amount(cpu) % u64::from(sys.cpus_online().max(1));
                 spec = spec.on_cpu(u16::try_from(cpu).expect("it is below the number of CPUs"));
             }
             let who = Who { kind, number, of, name };

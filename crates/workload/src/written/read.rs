@@ -3,13 +3,15 @@
 //! Next: [`super::steps`] reads what a task does, [`super::measure`] the metrics; [`super::order`] checks that no task
 //! waits for ever.
 
+use std::cell::Cell;
+
 use toml::de::{DeTable, DeValue};
 use units::{Bytes, parse_size};
 
 use crate::language::params::{ParamKind, ParamSpec, Share};
 use crate::language::table::{Entry, Mistake, Source, Table};
 use crate::written::definition::{Definition, FileSet, FileState, Group, Head, Place, TaskGroup};
-use crate::written::expression::{Expression, MEMORY, Unit};
+use crate::written::expression::{Expression, MEMORY, TASK, Unit};
 use crate::written::scope::{NAME_LEN_MAX, Scope, check_word};
 use crate::written::{measure, order, steps};
 
@@ -56,6 +58,7 @@ pub(super) fn read(text: &str) -> Result<(Definition, Head), Mistake> {
         phases: phases.iter().map(|(name, _)| name.clone()).collect(),
         files: Vec::new(),
         groups: Vec::new(),
+        of_task: Cell::new(false),
     };
     if scope.phases.is_empty() {
         scope.phases.push(ONLY_PHASE.to_owned());
@@ -109,9 +112,9 @@ fn params(top: &Table<'_>) -> Result<Vec<ParamSpec>, Mistake> {
 /// One parameter. Its texts live as long as the program: few workloads are ever named.
 fn param(source: Source<'_>, entry: &Entry<'_>) -> Result<ParamSpec, Mistake> {
     check_word(source, &entry.name, entry.key_at)?;
-    if entry.name == MEMORY || entry.name.contains(['-', '.']) {
+    if [MEMORY, TASK].contains(&&*entry.name) || entry.name.contains(['-', '.']) {
         let message = format!("`{}` is no name of a parameter", entry.name);
-        let hint = "letters, digits and `_`; `$memory` is the machine's memory";
+        let hint = "letters, digits and `_`; `$memory` is the machine's memory, `$task` a task's number";
         return Err(source.fail_hint(entry.key_at, message, hint));
     }
     let table = Table::of(source, format!("parameter `{}`", entry.name), entry)?;
@@ -266,15 +269,13 @@ fn tasks(top: &Table<'_>, scope: &Scope<'_>) -> Result<Vec<TaskGroup>, Mistake> 
             Some(entry) => Some(scope.word(&own, entry, |word, at| scope.group(word, at))?),
             None => None,
         };
+        let count = scope.optional(&own, "count", Unit::Count)?;
         own.needed("steps", "[{ read = \"hot\" }]")?;
+        scope.of_task.set(true);
+        let cpu = scope.optional(&own, "cpu", Unit::Count)?;
         let steps = reader.task(&own)?;
-        tasks.push(TaskGroup {
-            name: entry.name.clone(),
-            count: scope.optional(&own, "count", Unit::Count)?,
-            group,
-            cpu: scope.optional(&own, "cpu", Unit::Count)?,
-            steps,
-        });
+        scope.of_task.set(false);
+        tasks.push(TaskGroup { name: entry.name.clone(), count, group, cpu, steps });
         own.finish(&TASK_KEYS)?;
     }
     if tasks.is_empty() {

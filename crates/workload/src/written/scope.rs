@@ -2,6 +2,7 @@
 //!
 //! Next: [`super::read`], which fills it.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use units::parse_size;
@@ -9,7 +10,7 @@ use units::parse_size;
 use crate::language::params::{ParamKind, ParamSpec};
 use crate::language::table::{Entry, Mistake, Source, Table};
 use crate::written::definition::{Setting, Word};
-use crate::written::expression::{Expression, MEMORY, Unit};
+use crate::written::expression::{Expression, MEMORY, TASK, Unit};
 
 /// Names may be as long as this; a path of the kernel takes 255.
 pub(super) const NAME_LEN_MAX: usize = 60;
@@ -21,6 +22,8 @@ pub(super) struct Scope<'t> {
     pub(super) phases: Vec<String>,
     pub(super) files: Vec<(String, bool)>,
     pub(super) groups: Vec<String>,
+    /// Whether it is of one task that something is read, which has `$task`.
+    pub(super) of_task: Cell<bool>,
 }
 
 /// A name of something in the file, which goes into paths and into names of metrics.
@@ -51,7 +54,7 @@ impl Scope<'_> {
         for name in read.names() {
             let is_number =
                 |param: &&ParamSpec| !matches!(param.kind, ParamKind::Choice(_) | ParamKind::File);
-            let known = self.params.iter().filter(is_number).map(|param| param.name).chain([MEMORY]);
+            let known = self.params.iter().filter(is_number).map(|param| param.name).chain([MEMORY]).chain(self.of_task.get().then_some(TASK));
             if !known.clone().any(|known| known == name) {
                 return Err(self.source.unknown(entry.value_at, "parameter", name, known));
             }

@@ -68,6 +68,14 @@ decisions! {
         Completed,
     }
 
+    /// What fault-around counts as found, which lets a file be read around further (MAPPED 3.2).
+    MappedHits = "pages that a fault around counts as found" {
+        /// Each that it finds, also for the fault that has just read them (up to 7.1).
+        Around,
+        /// The page of the fault, where that needed no second try and no refault brought it (7.2).
+        Wanted,
+    }
+
     /// Whether kswapd may write a single dirty page where the filesystem lets it: ext4 up to 6.2, XFS up
     /// to 5.17 (MECHANISMS 6.8, MECHANISMS-6X 0 row 9).
     Writepage = "writes of single dirty pages" {

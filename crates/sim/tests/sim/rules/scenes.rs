@@ -251,7 +251,7 @@ async fn reader(linux: SimKernel, group: &'static str, hot: u64, stream: u64, ro
 /// A file is mapped twice, once with accesses that are said to be random, beside a stream.
 async fn mapped(linux: SimKernel) {
     let process = process(&linux, "", "mapped").await;
-    let sizes = [("hot", 2 * MIB), ("stream", 40 * MIB)];
+    let sizes = [("hot", 2 * MIB), ("stream", 40 * MIB), ("sparse", 30 * MIB)];
     for (name, size) in sizes {
         linux.lay_out_file(name, Bytes(size)).expect("a new file");
     }
@@ -268,6 +268,12 @@ async fn mapped(linux: SimKernel) {
         for at in (0..4 * MIB).step_by(64 * KIB as usize) {
             let _ = linux.read(&process, &stream, round * 4 * MIB + at, 64 * KIB).await;
         }
+    }
+    // Faults that miss, each far from the one before.
+    let Ok(sparse) = linux.open(&process, "sparse", false).await else { return };
+    let sparse = linux.map_file(&process, &sparse, 0, Bytes(30 * MIB), MapHow::default()).expect("a file");
+    for at in 0..30 * MIB / PAGE / 64 {
+        let _ = linux.touch_reading(&process, sparse, 64 * at + 32, 1).await;
     }
     linux.process_exit(&process);
 }
