@@ -7,6 +7,7 @@
 //! | `rows [SCENARIO...]` | rows that the model was fitted to, with their commands | `data/*reference.toml` |
 //! | `hits [--check]` | `data/hits.csv`: how many of them hit; or where fewer do | `data/*reference.toml` |
 //! | `real [--check \| RUN...]` | `data/real-sources.csv`: the sources' loads, as `hits` | `data/real-sources.toml` |
+//! | `cases [--model] [NAME...]` | nothing; it writes tables of `docs/cases`; `--check`: whether the model still gives them | `data/cases` |
 //! | `slab-skew` | `docs/slab-skew.md`: slab against page cache, taken apart | `data/slab-skew.md` |
 //! | `sources [--kept]` | `docs/sources.md`; or with the sources' own machines kept | `data/*sources.*` |
 //! | `workloads` | `docs/workloads.md`: what the workloads are | `data/workloads.md`, `data/workloads.toml` |
@@ -17,6 +18,7 @@
 //! Start with `fidelity.rs`. Who uses pagetide never builds this. Left out: whether a document is what its command
 //! prints now; only `docs/fidelity.md` and `docs/workloads.md` have a test for it, as the others take minutes of runs.
 
+mod cases;
 mod disagreement;
 mod fidelity;
 mod growth;
@@ -37,7 +39,7 @@ use std::process::ExitCode;
 
 use lab::Control;
 
-const USAGE: &str = "name one: worlds DIR..., fidelity, rows [SCENARIO...], hits [--check], real [--check | RUN...], slab-skew, sources [--kept], workloads, size-samples, sizes [--table | PROGRAM...]";
+const USAGE: &str = "name one: worlds DIR..., fidelity, rows [SCENARIO...], hits [--check], real [--check | RUN...], cases [--check | [--model] NAME...], slab-skew, sources [--kept], workloads, size-samples, sizes [--table | PROGRAM...]";
 
 fn main() -> ExitCode {
     match run() {
@@ -61,6 +63,9 @@ fn run() -> Result<(), Box<dyn Error>> {
         ["hits", "--check"] => return hits::check(&hits::count(&rows::rows(&[], 0)?)),
         ["real", "--check"] => return real::check(&real::model(&[], &control)?),
         ["real", ref names @ ..] => real::write(&real::model(names, &control)?),
+        ["cases", "--check"] => return cases::check(),
+        ["cases", "--model", ref names @ ..] => return cases::run(names, false),
+        ["cases", ref names @ ..] => return cases::run(names, true),
         ["slab-skew"] => slab_skew::to_markdown(&slab_skew::results(0, &control)?)?,
         ["sources"] => sources::to_markdown(&sources::results(0, &control)?)?,
         ["sources", "--kept"] => sources::with_kept_experiments()?,
