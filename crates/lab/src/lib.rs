@@ -48,9 +48,7 @@ pub use resolve::{program, program_file, program_request, zones};
 pub use run::stepping;
 #[cfg(unix)]
 pub use run::{batch, capture, real};
-#[cfg(unix)]
-pub use show::explain;
-pub use show::{fail_if, page};
+pub use show::{explain, fail_if, page};
 
 #[cfg(unix)]
 pub use batch::{Batch, Control, Ended, RunEvent, run_all};

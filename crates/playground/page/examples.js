@@ -26,7 +26,9 @@ const EXAMPLES = [
   },
   {
     title: "Sequential readers that wait in vain",
-    about: "What do readers lose in waits of reclaim that nothing can end? Linux 2.6.32 and two of its commits taken back.",
+    about:
+      "What do readers lose in waits of reclaim that nothing can end? " +
+      "Linux 2.6.32, and with two of its commits taken back.",
     asked: {
       workload: "sequential-readers",
       kernels: ["linux-2.6.32", "linux-2.6.32-pcp-cold-order-pcp-per-migratetype"],
@@ -35,11 +37,15 @@ const EXAMPLES = [
   },
   {
     title: "Inodes while memory is pinned",
-    about: "How much can be pinned before XFS runs out of memory, if reclaim of inodes does not block? After Linux 5.7.",
+    about:
+      "How much can be pinned before XFS runs out of memory, once reclaim of inodes does not block? " +
+      "The first step of a series on Linux 5.7, by itself.",
     asked: {
       workload: "inode-storm",
-      mem: "512M",
-      kernels: ["linux-5.7", "linux-5.7+async-inode-reclaim+pin-inode-cluster"],
+      machine: "guest-uml",
+      mem: "1G",
+      kernels: ["linux-5.7", "linux-5.7+async-inode-reclaim"],
+      params: ["files=8000", "pin_from=512M", "pin_step=16M"],
     },
   },
   {

@@ -6,7 +6,7 @@ const make = (name, set = {}, ...inside) => {
   return element;
 };
 const OWN_NAME = "(own)";
-let lists, worker, result, startRun;
+let lists, worker, startRun, whyAsked;
 
 // --- the worker ---
 const startWorker = () => {
@@ -17,6 +17,7 @@ const startWorker = () => {
     if (data.step) progress(data.step);
     if (data.result) done(data.result);
     if (data.frame) walkStory(data.frame);
+    if (data.why !== undefined) whyTold(data);
     if (data.failed) failed(data.failed);
   };
   worker.onerror = (event) => failed({ error: event.message, causes: [], hint: null, broken: true });
@@ -63,7 +64,10 @@ const values = (box, rows) => {
     }),
   );
 };
-const given = (box) => [...$(box).querySelectorAll("input")].filter((i) => i.value.trim()).map((i) => `${i.name}=${i.value.trim()}`);
+const given = (box) => {
+  const inputs = [...$(box).querySelectorAll("input")].filter((input) => input.value.trim());
+  return inputs.map((input) => `${input.name}=${input.value.trim()}`);
+};
 const count = (box) => {
   const set = given(box).length;
   $(`${box}-count`).textContent = set ? ` (${set} set)` : "";
@@ -89,7 +93,8 @@ const showWorkload = () => {
   $("workload-help").textContent = own ? "" : rows.find((row) => !row.parameter)?.help || "";
   values("params", rows.filter((row) => row.parameter && !row.parameter.startsWith("--"))
     .map((row) => ({ name: row.parameter, value: row.default, help: row.help })));
-  values("sysctls", lists.sysctls.map((row) => ({ name: row.sysctl, value: row.default, help: `${row.takes}: ${row.help}` })));
+  const sysctl = (row) => ({ name: row.sysctl, value: row.default, help: `${row.takes}: ${row.help}` });
+  values("sysctls", lists.sysctls.map(sysctl));
   $("mem").placeholder = of.mem || "";
   $("swap").placeholder = of.swap || "";
   count("params");
@@ -119,21 +124,26 @@ const addKernel = (text) => {
   box.dataset.rest = rest;
   box.dataset.unknown = base ? "" : text;
   const select = make("select", { id });
-  select.append(...lists.kernels.map((row) => make("option", { value: row.kernel, textContent: row.kernel, selected: row.kernel === base })));
+  const option = ({ kernel }) => make("option", { value: kernel, textContent: kernel, selected: kernel === base });
+  select.append(...lists.kernels.map(option));
   const features = make("div", { className: "features" });
   const show = () => {
     const has = new Set(lists.has[select.value]);
-    features.replaceChildren(...lists.features.map((row) => {
-      const key = `${id}-${row.feature}`;
-      const changed = changes.find(([, name]) => name === row.feature);
-      const box = make("input", { type: "checkbox", id: key, name: row.feature, checked: changed ? changed[0] === "+" : has.has(row.feature) });
-      box.dataset.has = has.has(row.feature);
-      return make("div", {}, box, make("label", { htmlFor: key }, make("b", { textContent: row.feature }), ` ${row.help}`));
+    features.replaceChildren(...lists.features.map(({ feature, help }) => {
+      const key = `${id}-${feature}`;
+      const changed = changes.find(([, name]) => name === feature);
+      const checked = changed ? changed[0] === "+" : has.has(feature);
+      const input = make("input", { type: "checkbox", id: key, name: feature, checked });
+      input.dataset.has = has.has(feature);
+      return make("div", {}, input, make("label", { htmlFor: key }, make("b", { textContent: feature }), ` ${help}`));
     }));
     tell();
   };
   const told = make("span", { className: "count" });
-  const tell = () => (told.textContent = ` ${box.dataset.unknown || kernelText(box).slice(select.value.length) || "none"}`);
+  const tell = () => {
+    const text = box.dataset.unknown || kernelText(box).slice(select.value.length) || "none";
+    told.textContent = ` ${text}`;
+  };
   const remove = make("button", { type: "button", className: "quiet remove", textContent: "Remove" });
   remove.onclick = () => {
     box.remove();
@@ -160,8 +170,10 @@ const addKernel = (text) => {
   nameKernels();
 };
 // What no name is known for goes along as it was written, and is refused in the usual words.
-const kernelText = (box) =>
-  box.dataset.unknown || box.querySelector("select").value + box.changes.map((change) => change.join("")).join("") + box.dataset.rest;
+const kernelText = (box) => {
+  const changes = box.changes.map((change) => change.join("")).join("");
+  return box.dataset.unknown || box.querySelector("select").value + changes + box.dataset.rest;
+};
 const nameKernels = () => {
   const boxes = [...$("kernels").children];
   boxes.forEach((box, index) => {
@@ -199,7 +211,8 @@ const setAsked = (ask) => {
   $("machine").value = ask.machine || "";
   $("swap").value = ask.swap || "";
   $("seeds").value = ask.seeds || "";
-  const kernels = ask.kernels?.length ? ask.kernels : lists.experiments[ask.workload]?.kernels.slice(0, 2) || ["linux-6.1", "linux-6.12"];
+  const own = lists.experiments[ask.workload]?.kernels.slice(0, 2) ?? ["linux-6.1", "linux-6.12"];
+  const kernels = ask.kernels?.length ? ask.kernels : own;
   $("kernels").replaceChildren();
   kernels.forEach(addKernel);
   changed();
@@ -266,17 +279,20 @@ const ended = (text, state) => {
   $("state").textContent = text;
   document.body.dataset.state = state;
 };
-const failed = ({ error, causes, hint, broken }) => {
+const failed = (told) => {
   ended("", "failed");
   $("result").hidden = false;
+  $("failed").replaceChildren(...words(told));
+  if (told.broken) restartWorker();
+};
+// An error as the command line tells it.
+const words = ({ error, causes, hint }) => {
   const lines = [make("p", {}, make("b", { textContent: "error: " }), error)];
   causes.forEach((cause) => lines.push(make("p", { textContent: `caused by: ${cause}` })));
   if (hint) lines.push(make("p", {}, make("b", { textContent: "hint: " }), hint));
-  $("failed").replaceChildren(...lines);
-  if (broken) restartWorker();
+  return lines;
 };
 const done = (given) => {
-  result = given;
   const took = given.seconds < 10 ? given.seconds.toFixed(1) : Math.round(given.seconds);
   ended(`Done: ${given.planned.runs.length} runs in ${took} s.`, "done");
   $("failed").replaceChildren(...given.planned.told.map((text) => make("p", { className: "not", textContent: text })));
@@ -285,18 +301,46 @@ const done = (given) => {
   showText("words", given.shown.text, "pagetide.txt", "text/plain");
   showText("data-view", given.shown.json, "pagetide.json", "application/json");
   walkBegin(given.walks);
+  $("why-run").replaceChildren(...given.planned.runs.map((label, value) => make("option", { value, textContent: label })));
+  $("why-told").replaceChildren();
+  $("why-failed").replaceChildren();
 };
 
 // The page that `pagetide report` would make, without its own frame.
-const showReport = (html) => {
+const parts = (html) => {
   const page = new DOMParser().parseFromString(html, "text/html");
   const main = page.querySelector("main");
   main.querySelector("footer")?.remove();
   const title = main.querySelector("h1");
-  title.replaceWith(make("h2", { className: "question", textContent: title.textContent }));
+  title?.replaceWith(make("h2", { className: "question", textContent: title.textContent }));
+  return { page, main };
+};
+const showReport = (html) => {
+  const { page, main } = parts(html);
   $("report").replaceChildren(...main.childNodes, page.getElementById("data"));
   const script = page.querySelector("body > script:not([type])").textContent;
   $("report").append(make("script", { textContent: script }));
+};
+
+// Why a run went as it went: made again, with every event.
+const why = (run, file = "", page = "") => {
+  $("why-run").value = run;
+  $("why-file").value = file;
+  $("why-page").value = page;
+  $("why-go").disabled = true;
+  $("why-failed").replaceChildren();
+  $("why-told").setAttribute("aria-busy", true);
+  $("why-told").replaceChildren(make("p", { className: "not", textContent: "Runs again, with every event." }));
+  whyAsked = { run, file, page };
+  worker.postMessage({ why: whyAsked });
+};
+const whyTold = ({ why: html, wrong, of }) => {
+  if (JSON.stringify(of) !== JSON.stringify(whyAsked)) return; // Something else was asked meanwhile.
+  $("why-go").disabled = false;
+  $("why-told").setAttribute("aria-busy", false);
+  $("why-told").replaceChildren(...(html ? parts(html).main.childNodes : []));
+  if (wrong) $("why-failed").replaceChildren(...words(wrong));
+  if (wrong?.broken) restartWorker();
 };
 const showText = (place, text, name, type) => {
   const url = URL.createObjectURL(new Blob([text], { type }));
@@ -306,7 +350,8 @@ const showText = (place, text, name, type) => {
 
 // --- what a person does ---
 $("examples").append(...EXAMPLES.map(({ title, about, asked: ask }) => {
-  const button = make("button", { type: "button", className: "example" }, make("b", { textContent: title }), make("span", { textContent: about }));
+  const inside = [make("b", { textContent: title }), make("span", { textContent: about })];
+  const button = make("button", { type: "button", className: "example" }, ...inside);
   button.onclick = () => {
     if (document.body.dataset.state === "runs") cancel();
     if (lists) setAsked(ask);
@@ -367,6 +412,10 @@ const choose = (tab, focus) => {
   }
   if (focus) tab.focus();
   if (tab.id === "tab-walk") walkDraw();
+};
+$("question").onsubmit = (event) => {
+  event.preventDefault();
+  why(Number($("why-run").value), $("why-file").value, $("why-page").value);
 };
 tabs.forEach((tab, index) => {
   tab.onclick = () => choose(tab);

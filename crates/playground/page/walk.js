@@ -4,6 +4,7 @@ const CELL = 6;
 const COLORS = ["reserved", "free", "percpu", "kernel", "anon", "anon-active", "file", "file-active", "locked"];
 let walks = [], walkEnd = 0, walkTimer, walkSides = [];
 const STEPS = 240;
+const STORY_MAX = 40;
 
 const walkBegin = (given) => {
   clearInterval(walkTimer);
@@ -14,9 +15,9 @@ const walkBegin = (given) => {
   slider.oninput = walkDraw;
   const play = make("button", { type: "button", id: "play", textContent: "Play" });
   play.onclick = () => (walkTimer ? walkStop() : walkPlay());
-  const legend = make("ul", { className: "legend walk-legend" }, ...walks[0].uses.slice(1).map((use, index) =>
-    make("li", {}, make("i", { className: `use ${COLORS[index + 1]}`, ariaHidden: "true" }), use)),
-    make("li", {}, make("i", { className: "use dirty", ariaHidden: "true" }), "dot: dirty or under writeback"));
+  const key = (color, text) => make("li", {}, make("i", { className: `use ${color}`, ariaHidden: "true" }), text);
+  const uses = walks[0].uses.map((use, index) => key(COLORS[index], use)).slice(1);
+  const legend = make("ul", { className: "legend" }, ...uses, key("dirty", "dot: dirty or under writeback"));
   walkSides = walks.map(walkSide);
   $("walk").replaceChildren(
     make("p", { className: "not", textContent:
@@ -52,12 +53,20 @@ const walkSide = (walk, run) => {
   canvas.setAttribute("role", "application");
   canvas.setAttribute("aria-label", `Memory map of ${walk.label}: arrow keys choose a frame, Enter tells its story`);
   const side = { walk, run, canvas, cursor: undefined };
-  for (const part of ["zones", "lists", "counted", "tasks"]) side[part] = make("div");
   side.story = make("div", { className: "story" });
   side.story.setAttribute("aria-live", "polite");
-  side.element = make("div", { className: "side" }, make("h3", { textContent: walk.label }), canvas, side.story,
-    make("h4", { textContent: "Lists, pages" }), side.lists, make("h4", { textContent: "Zones, pages" }), side.zones,
-    make("h4", { textContent: "So far" }), side.counted, make("h4", { textContent: "Tasks" }), side.tasks);
+  side.element = make("div", { className: "side" }, make("h3", { textContent: walk.label }), canvas, side.story);
+  const parts = {
+    lists: "Lists, pages",
+    files: "Page cache by file, pages",
+    zones: "Zones, pages",
+    counted: "So far",
+    tasks: "Tasks",
+  };
+  for (const [part, title] of Object.entries(parts)) {
+    side[part] = make("div");
+    side.element.append(make("h4", { textContent: title }), side[part]);
+  }
   const ask = (place) => {
     side.cursor = Math.max(0, Math.min(walk.places.length - 1, place));
     walkDraw();
@@ -80,14 +89,23 @@ const walkSide = (walk, run) => {
 };
 
 const walkStory = ({ run, place, pfn, lines }) => {
+  if (walkSides[run]?.cursor !== place) return;
   const item = ([ns, text], index) => {
     const until = index + 1 < lines.length ? ` to ${walkTime(lines[index + 1][0])}` : " on";
-    return make("li", {}, make("b", { textContent: `${walkTime(ns)}${until}` }), ` ${text}`);
+    const [, page, file] = text.match(/^page (\d+) of (.*), (?:the root )?cgroup/) ?? [];
+    const all = make("button", { type: "button", className: "quiet small", textContent: "all events of it" });
+    all.onclick = () => {
+      choose($("tab-why"), true);
+      why(run, file, page);
+    };
+    const known = file && walkSides[run].paths.includes(file) ? [" ", all] : [];
+    return make("li", {}, make("b", { textContent: `${walkTime(ns)}${until}` }), ` ${text}`, ...known);
   };
-  const shown = lines.length > 40 ? lines.slice(0, 40) : lines;
-  const more = lines.length > 40 ? [make("p", { className: "not", textContent: `${lines.length - 40} more changes` })] : [];
-  if (walkSides[run]?.cursor !== place) return;
-  walkSides[run].story.replaceChildren(make("h4", { textContent: `Frame ${pfn}, as far as looks tell` }), make("ol", {}, ...shown.map(item)), ...more);
+  const shown = lines.slice(0, STORY_MAX);
+  const left = lines.length - shown.length;
+  const more = left ? [make("p", { className: "not", textContent: `${left} more changes` })] : [];
+  const title = make("h4", { textContent: `Frame ${pfn}, as far as looks tell` });
+  walkSides[run].story.replaceChildren(title, make("ol", {}, ...shown.map(item)), ...more);
 };
 
 const walkTime = (ns) => (ns >= 1e9 ? `${(ns / 1e9).toFixed(2)} s` : `${(ns / 1e6).toFixed(0)} ms`);
@@ -157,16 +175,24 @@ const walkTables = (side, moment) => {
   if (!side.keys) {
     side.keys = new Map(); // Rows stay where they are.
     walk.moments.forEach((each) => walkLists(each).forEach(({ key, list }) => side.keys.set(key, list)));
+    const named = walk.moments.flatMap((each) => each.files.filter(([, pages]) => pages).map(([path]) => path));
+    side.paths = [...new Set(named)].sort();
+    side.files.hidden = side.files.previousSibling.hidden = !side.paths.length || side.paths.length > 24;
   }
   const pages = new Map(walkLists(moment).map((row) => [row.key, row.pages]));
   side.lists.replaceChildren(table(["cgroup: list", "pages", ""], [...side.keys].sort().map(([key, list]) =>
     [key, count3(pages.get(key) || 0), bar((pages.get(key) || 0) / managed, CLASS[list])])));
+  const files = new Map(moment.files);
+  side.files.replaceChildren(table(["file", "pages", ""], side.paths.map((path) =>
+    [path, count3(files.get(path) || 0), bar((files.get(path) || 0) / managed, "free-part")])));
   side.zones.replaceChildren(table(["zone", "free", "min", "low", "high", ""], moment.zones.map(([free, marks], index) => {
     const [node, name, all] = walk.zones[index];
     return [`node ${node} ${name}`, count3(free), ...marks.map(count3), bar(all ? free / all : 0, "free-part")];
   })));
-  side.counted.replaceChildren(make("p", { textContent: walk.counters.map((name, index) => `${count3(moment.counted[index])} ${name}`).join(", ") }));
-  const tasks = moment.tasks.slice(0, 8).map(([task, doing, what]) => [task, `${doing} ${doing === "waits" ? `in ${what}` : `on ${what}`}`]);
+  const counted = walk.counters.map((name, index) => `${count3(moment.counted[index])} ${name}`);
+  side.counted.replaceChildren(make("p", { textContent: counted.join(", ") }));
+  const doing = (doing, what) => `${doing}${doing === "waits" ? ":" : " on"} ${what}`;
+  const tasks = moment.tasks.slice(0, 8).map(([task, ...does]) => [task, doing(...does)]);
   if (moment.tasks.length > 8) tasks.push([`${moment.tasks.length - 8} more`, ""]);
   side.tasks.replaceChildren(table(["task", "what it does"], tasks));
 };

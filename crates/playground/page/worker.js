@@ -57,10 +57,13 @@ onmessage = async ({ data }) => {
       postMessage({ lists: json(ask({ ask: "lists" })) });
     } else if (data.asked) {
       postMessage({ result: compare(data.asked) });
+    } else if (data.why) {
+      postMessage({ why: text(ask({ ask: "explain", format: "html", ...data.why })), of: data.why });
     } else if (data.frame) {
       postMessage({ frame: { ...data.frame, ...json(ask({ ask: "frame", ...data.frame })) } });
     }
   } catch (error) {
-    postMessage({ failed: error.error ? error : { error: String(error), causes: [], hint: null, broken: true } });
+    const told = error.error ? error : { error: String(error), causes: [], hint: null, broken: true };
+    postMessage(data.why ? { why: "", wrong: told, of: data.why } : { failed: told });
   }
 };

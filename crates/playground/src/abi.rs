@@ -43,6 +43,8 @@ pub extern "C" fn question(bytes: usize) -> *mut u8 {
         });
         ANSWER.with_borrow_mut(|answer| *answer = told.to_string().into_bytes());
     }));
+    // Where memory runs out, nothing is said any more.
+    ANSWER.with_borrow_mut(Vec::clear);
     SHARED.with_borrow_mut(|shared| {
         shared.question = vec![0; bytes];
         shared.question.as_mut_ptr()

@@ -2,7 +2,7 @@
 //!
 //! Left out: what any of it means, which `lab` says. Next: [`crate::session`].
 
-use lab::{Request, Subject};
+use lab::{LabError, Request, Subject};
 use serde::Deserialize;
 
 /// The choices; what is empty or missing is the workload's own.
@@ -76,6 +76,11 @@ impl Asked {
         add("--interval", &self.interval);
         words.join(" ")
     }
+}
+
+/// What only a page can ask wrongly.
+pub(crate) fn refused(message: String) -> LabError {
+    LabError::Refused { message, hint: None }
 }
 
 /// A word of a command, in quotes where a shell would read it otherwise.

@@ -27,6 +27,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 pub use asked::Asked;
+use asked::refused;
 use session::Session;
 
 /// What a page asks.
@@ -47,6 +48,8 @@ enum Question {
     Map { run: usize },
     /// What became of one frame.
     Frame { run: usize, place: usize },
+    /// Why a run of the plan went as it went; and, if a file is named, the story of its pages.
+    Explain { run: usize, file: String, page: String, format: String },
 }
 
 /// The state behind a page: the comparison that it runs or has run.
@@ -82,14 +85,14 @@ impl Playground {
             Question::Shown { format } => {
                 return Ok(self.session.as_ref().ok_or_else(begun)?.shown(&format)?.into_bytes());
             }
+            Question::Explain { run, file, page, format } => {
+                let session = self.session.as_ref().ok_or_else(begun)?;
+                return Ok(session.explained(run, &file, &page, &format)?.into_bytes());
+            }
             Question::Map { run } => return Ok(self.session.as_ref().ok_or_else(begun)?.map(run)),
         };
         Ok(value.to_string().into_bytes())
     }
-}
-
-fn refused(message: String) -> LabError {
-    LabError::Refused { message, hint: None }
 }
 
 /// An error in the words of the command line.

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use lab::compare::{self, Comparison};
+use lab::explain::{self, With};
 use lab::stepping::Stepping;
 use lab::{LabError, PlannedRun, Recording, page, view, warnings};
-use report::{Format, Style, page as pages, views};
+use report::{Explained, Format, Question, Style, page as pages, views};
 use serde_json::{Value, json};
 
-use crate::asked::Asked;
+use crate::asked::{Asked, refused};
 use crate::walk::Walk;
 
 /// Columns of a table of text, as in a file of the command line's.
@@ -39,6 +40,32 @@ struct Running {
     run: Stepping,
     /// Where its memory is looked at.
     walk: Walk,
+}
+
+/// A format by its name on the command line; text is that of all others.
+fn format(name: &str) -> Format {
+    match name {
+        "json" => Format::Json,
+        "csv" => Format::Csv,
+        "md" => Format::Markdown,
+        "html" => Format::Html,
+        _ => Format::Text,
+    }
+}
+
+/// The file that is asked for, and its pages: `7`, or `7-9`.
+fn question(file: &str, page: &str) -> Result<Question, LabError> {
+    let given = |text: &str| (!text.trim().is_empty()).then(|| text.trim().to_owned());
+    let number = |text: &str| text.trim().parse::<u64>().ok();
+    let pages = |text: String| {
+        let (first, last) = text.split_once('-').unwrap_or((&text, &text));
+        let pages = number(first)?..=number(last)?;
+        (!pages.is_empty()).then_some(pages)
+    };
+    let wrong =
+        || refused("it takes the number of a page, such as 17, or of several, such as 17-31".to_owned());
+    let pages = given(page).map(|text| pages(text).ok_or_else(wrong)).transpose()?;
+    Ok(Question { file: given(file), pages })
 }
 
 impl Session {
@@ -102,16 +129,11 @@ impl Session {
     /// What came of it: `text`, `json`, `csv` and `md` as the command line has them, `html` as the page of a report.
     pub(crate) fn shown(&self, format: &str) -> Result<String, LabError> {
         let groups = self.comparison.groups(&self.recordings);
-        let format = match format {
-            "json" => Format::Json,
-            "csv" => Format::Csv,
-            "md" => Format::Markdown,
-            "html" => {
-                let page = page::page(&groups, None, Vec::new(), self.told.clone(), self.command.clone());
-                return Ok(pages::page(&page)?.render(Format::Html, STYLE));
-            }
-            _ => Format::Text,
-        };
+        let format = self::format(format);
+        if format == Format::Html {
+            let page = page::page(&groups, None, Vec::new(), self.told.clone(), self.command.clone());
+            return Ok(pages::page(&page)?.render(format, STYLE));
+        }
         let of = groups.iter().flat_map(|group| group.recordings.iter().copied());
         let view = view(of, false, Vec::new());
         let document = match self.comparison.grid(&self.recordings) {
@@ -119,6 +141,25 @@ impl Session {
             Some(grid) => return Ok(views::grid(&grid, &groups, &view)?.render(format, STYLE)),
         };
         Ok(document.render(format, STYLE))
+    }
+
+    /// What `pagetide explain` says of a run, which is made again with every event for it.
+    pub(crate) fn explained(
+        &self,
+        run: usize,
+        file: &str,
+        page: &str,
+        format: &str,
+    ) -> Result<String, LabError> {
+        let nobody = || refused(format!("there is no run {run}"));
+        let planned = self.plan.get(run).ok_or_else(nobody)?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let With { recording, events, with_events } =
+            explain::simulated(planned, question(file, page)?, &stop, |_| {})?;
+        let explained =
+            Explained { recording: &recording, events: events.as_ref(), with_events: with_events.as_deref() };
+        let view = view([&recording], false, Vec::new());
+        Ok(views::explain(&explained, &view).render(self::format(format), STYLE))
     }
 
     /// What was seen of each run.

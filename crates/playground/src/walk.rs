@@ -114,6 +114,7 @@ impl Walk {
                 "ns": moment.at.get(),
                 "zones": zones.collect::<Vec<_>>(),
                 "lists": lists.collect::<Vec<_>>(),
+                "files": moment.look.files.iter().map(|file| json!([file.path, file.pages])).collect::<Vec<_>>(),
                 "counted": moment.counted,
                 "tasks": moment.tasks,
             })
@@ -143,11 +144,11 @@ impl Walk {
     /// What became of one frame: a line for each change, with the time at which it was first seen.
     pub(crate) fn frame(&self, place: usize) -> Value {
         let mut lines: Vec<(u64, String)> = Vec::new();
-        // Files by their numbers, in the order in which they came to this frame.
+        // Files without a name by their numbers, in the order in which they came to this frame.
         let mut files: BTreeMap<u32, usize> = BTreeMap::new();
         for moment in &self.moments {
             let Some(frame) = moment.look.frames.get(place) else { break };
-            let told = self.told(frame, &mut files);
+            let told = self.told(frame, &moment.look, &mut files);
             if lines.last().is_none_or(|(_, last)| *last != told) {
                 lines.push((moment.at.get(), told));
             }
@@ -156,14 +157,16 @@ impl Walk {
         json!({ "pfn": pfn, "lines": lines })
     }
 
-    fn told(&self, frame: &FrameLook, files: &mut BTreeMap<u32, usize>) -> String {
+    fn told(&self, frame: &FrameLook, look: &Look, files: &mut BTreeMap<u32, usize>) -> String {
         let name = Use::ALL.iter().find(|(used, _)| *used == frame.used).map_or("", |(_, name)| name);
         let Some((home, index)) = frame.page else { return name.to_owned() };
         let page = match home {
             Home::File(number) => {
                 let next = files.len() + 1;
-                let file = *files.entry(number).or_insert(next);
-                format!("page {index} of file {file}")
+                match look.files.iter().find(|file| file.number == number) {
+                    Some(file) => format!("page {index} of {}", file.path),
+                    None => format!("page {index} of file {}", files.entry(number).or_insert(next)),
+                }
             }
             Home::Anon => format!("page {index} of anonymous memory"),
         };

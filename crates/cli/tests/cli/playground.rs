@@ -99,6 +99,25 @@ fn the_playground_refuses_in_the_words_of_the_command_line() {
     }
 }
 
+#[test]
+fn a_run_and_a_page_are_explained_as_from_the_command_line() {
+    let scene = Scene::new();
+    let options = "explain hot-and-stream --kernel linux-5.4 --mem 32M --param hot=1M --param stream=64M \
+                   --set vm.swappiness=10";
+    let mut playground = ran(chosen());
+    for (more, file, page) in [("", "", ""), (" --file hot --page 3-4", "hot", "3-4")] {
+        let question = json!({ "ask": "explain", "run": 0, "file": file, "page": page, "format": "text" });
+        let told = String::from_utf8(playground.ask(&question.to_string()).unwrap()).unwrap();
+        assert_eq!(told, scene.data(&format!("{options}{more}")));
+    }
+    let wrong = json!({ "ask": "explain", "run": 0, "file": "hto", "page": "", "format": "text" });
+    let error = ask(&mut playground, &wrong).unwrap_err();
+    assert_eq!(
+        (&error["error"], &error["hint"]),
+        (&"unknown file with events `hto`".into(), &"did you mean `hot`?".into())
+    );
+}
+
 /// Looks at a run change nothing of it, and there are as many as a person steps through.
 #[test]
 fn the_memory_of_each_run_can_be_walked_through() {
@@ -111,7 +130,13 @@ fn the_memory_of_each_run_can_be_walked_through() {
         assert!(times.is_sorted(), "{times:?}");
         let map = playground.ask(&json!({ "ask": "map", "run": run }).to_string()).unwrap();
         assert_eq!(map.len(), moments.len() * walk["places"].as_array().unwrap().len());
-        let story = ask(&mut playground, &json!({ "ask": "frame", "run": run, "place": 2000 })).unwrap();
-        assert!(!story["lines"].as_array().unwrap().is_empty(), "{story}");
+        let uses = walk["uses"].as_array().unwrap();
+        let inactive = uses.iter().position(|name| name == "inactive_file").unwrap();
+        let places = walk["places"].as_array().unwrap().len();
+        let place = map[map.len() - places..].iter().position(|byte| usize::from(byte & 15) == inactive);
+        let story = ask(&mut playground, &json!({ "ask": "frame", "run": run, "place": place })).unwrap();
+        assert!(story.to_string().contains(" of stream, cgroup B: "), "{story}");
+        let last = moments.last().unwrap();
+        assert_eq!(last["files"][0][0], "hot");
     }
 }

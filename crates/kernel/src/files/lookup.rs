@@ -51,6 +51,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.shared.files.borrow().look(path).map(|inode| inode.mapping)
     }
 
+    /// Paths and mappings of the files in memory; none where there are more than `most` names to look at. As
+    /// [`Kernel::mapping_of`], for who only looks.
+    pub fn files_in_memory(&self, most: usize) -> Option<Vec<(String, MappingId)>> {
+        self.shared.files.borrow().named(most)
+    }
+
     /// The directory that the last name of a path lies in, held, and that name.
     pub(crate) async fn walk<'a>(
         &self,

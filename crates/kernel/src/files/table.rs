@@ -214,6 +214,31 @@ impl Files {
         })
     }
 
+    /// Paths and mappings of the files in memory, directory by directory; none where directories have more than `most`
+    /// names.
+    pub(crate) fn named(&self, most: usize) -> Option<Vec<(String, MappingId)>> {
+        let (mut seen, mut named) = (0, Vec::new());
+        let mut open = vec![(String::new(), self.top())];
+        while let Some((path, directory)) = open.pop() {
+            let mounts = self.mounts.iter().map(|&(name, root)| (name, Some(Rc::clone(&self.roots[root]))));
+            let mounts = mounts.filter(|_| directory.number == ROOT_NUMBER);
+            let entries = self.names(&directory).entries();
+            for (name, inode) in mounts.chain(entries.map(|(name, number)| (name, self.in_memory(number)))) {
+                seen += 1;
+                if seen > most {
+                    return None;
+                }
+                let Some(inode) = inode else { continue };
+                let path = format!("{path}{}", self.spellings.text(name));
+                match inode.directory {
+                    Some(_) => open.push((format!("{path}/"), inode)),
+                    None => named.push((path, inode.mapping)),
+                }
+            }
+        }
+        Some(named)
+    }
+
     /// Reads an inode that is not in memory.
     pub(crate) fn bring_in(&mut self, number: u32, mapping: MappingId) -> Rc<Inode> {
         let InodeFacts { size, device, metadata, directory, extents } = self.inodes.read(number);

@@ -32,7 +32,7 @@ use crate::resolve::zones::{self, zone_row};
 use crate::run::clock::Clock;
 use crate::run::simulate::{failure, panic_message, plan, recorded, violation};
 
-pub use look::{FrameLook, Home, ListLook, Look, Use, ZoneLook};
+pub use look::{FileLook, FrameLook, Home, ListLook, Look, Use, ZoneLook};
 
 /// A simulated run between two events.
 pub struct Stepping {

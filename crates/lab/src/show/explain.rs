@@ -6,13 +6,17 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use mm::base::event::Detail;
 use recording::{Chunk, EventReader, Recording};
 use report::{Digest, Question};
+#[cfg(unix)]
 use units::Nanos;
 use workload::UnknownName;
-use workload::scenario::{Backend, Scenario};
+#[cfg(unix)]
+use workload::scenario::Backend;
+use workload::scenario::Scenario;
 
 use crate::error::LabError;
 use crate::keep::folders::is_replay;
@@ -20,6 +24,7 @@ use crate::keep::trace::one_recording;
 use crate::name::names::Names;
 use crate::resolve::planned::PlannedRun;
 use crate::resolve::texts::shell_quoted;
+#[cfg(unix)]
 use crate::run::batch::{Control, RunEvent, run_all};
 use crate::run::simulate::simulate_with_events;
 
@@ -81,6 +86,7 @@ fn with_events(path: &Path, recording: &Recording) -> Option<String> {
 ///
 /// # Errors
 /// As [`run_all`]; a file that is asked for and that no event is about.
+#[cfg(unix)]
 pub fn run(run: &PlannedRun, question: Question, control: &Control) -> Result<With, LabError> {
     if run.scenario.backend != Backend::Sim {
         let batch = run_all(std::slice::from_ref(run), 1, control, |_, _| Ok(()))?;
@@ -92,15 +98,28 @@ pub fn run(run: &PlannedRun, question: Question, control: &Control) -> Result<Wi
     let progress = move |progress: sim::Progress| {
         observer(RunEvent::Advanced { index: 0, simulated: progress.now });
     };
+    let with = simulated(run, question, &control.stop, progress)?;
+    let (simulated, wall) = (Nanos(with.recording.simulated_ns), Nanos(with.recording.wall_ns.unwrap_or(0)));
+    (control.observer)(RunEvent::Finished { index: 0, run, simulated, wall });
+    Ok(with)
+}
+
+/// Makes a simulated run for its explanation only. `stop` ends it early.
+///
+/// # Errors
+/// As [`crate::simulate()`]; a file that is asked for and that no event is about.
+pub fn simulated(
+    run: &PlannedRun,
+    question: Question,
+    stop: &Arc<AtomicBool>,
+    progress: impl FnMut(sim::Progress) + 'static,
+) -> Result<With, LabError> {
     let digest = Rc::new(RefCell::new(Digest::new(question.clone())));
     let sink = {
         let digest = Rc::clone(&digest);
         move |names: &recording::Names, chunk: &Chunk| digest.borrow_mut().take(names, chunk)
     };
-    let recording =
-        simulate_with_events(&run.scenario, &run.label, &control.stop, progress, Detail::Page, sink)?;
-    let (simulated, wall) = (Nanos(recording.simulated_ns), Nanos(recording.wall_ns.unwrap_or(0)));
-    (control.observer)(RunEvent::Finished { index: 0, run, simulated, wall });
+    let recording = simulate_with_events(&run.scenario, &run.label, stop, progress, Detail::Page, sink)?;
     let digest = Rc::into_inner(digest).expect("the run is over, and its sink gone").into_inner();
     answered(With { recording, events: Some(digest), with_events: None }, &question)
 }

@@ -8,7 +8,6 @@
 //! | `explain.rs` | what is to be explained: recordings, or a run that is made for it |
 //! | `page.rs` | what the page of a workload asks and tells; pages as files |
 
-#[cfg(unix)]
 pub mod explain;
 pub mod fail_if;
 pub(crate) mod heat;

@@ -91,6 +91,11 @@ impl Stepping {
         self.going.kernel.mapping_of(path)
     }
 
+    /// Paths and mappings of the files in memory; none where there are more than `most` names to look at.
+    pub fn files(&self, most: usize) -> Option<Vec<(String, MappingId)>> {
+        self.going.kernel.files_in_memory(most)
+    }
+
     /// A look at the memory.
     pub fn memory<R>(&self, look: impl FnOnce(&SimMemory) -> R) -> R {
         self.going.kernel.mem(|memory| look(memory))

@@ -5,7 +5,7 @@
 //! the files of the kernel.
 
 use mm::base::frame::{FrameState, PageFlags};
-use mm::base::ids::MemcgId;
+use mm::base::ids::{MappingId, MemcgId};
 use mm::base::layout::ZoneKind;
 use mm::lru::lists::LruList;
 use mm::lru::mglru::state::Kind;
@@ -107,6 +107,20 @@ pub enum Home {
     Anon,
 }
 
+/// What of a file is in the page cache.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileLook {
+    /// Its path.
+    pub path: String,
+    /// Its number, as in [`Home::File`].
+    pub number: u32,
+    /// Pages.
+    pub pages: u64,
+}
+
+/// Files that are told apart at most, and names that are looked at for them.
+const FILES_MAX: usize = 64;
+
 /// The memory of a run at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Look {
@@ -114,6 +128,8 @@ pub struct Look {
     pub zones: Vec<ZoneLook>,
     /// The lists that are not empty.
     pub lists: Vec<ListLook>,
+    /// The files in memory, by their paths; none of them where there are many.
+    pub files: Vec<FileLook>,
     /// The frames at the places of [`Stepping::places`].
     pub frames: Vec<FrameLook>,
 }
@@ -134,9 +150,12 @@ impl Stepping {
     /// # Errors
     /// As [`Stepping::now`].
     pub fn look(&self, places: &[Pfn]) -> Result<Look, LabError> {
-        Ok(self.run()?.memory(|memory| Look {
+        let run = self.run()?;
+        let files = run.files(FILES_MAX).unwrap_or_default();
+        Ok(run.memory(|memory| Look {
             zones: zones(memory),
             lists: lists(memory),
+            files: files.into_iter().map(|(path, mapping)| file(memory, path, mapping)).collect(),
             frames: places.iter().map(|&pfn| frame(memory, pfn)).collect(),
         }))
     }
@@ -196,6 +215,10 @@ fn lists(memory: &SimMemory) -> Vec<ListLook> {
         }
     }
     found
+}
+
+fn file(memory: &SimMemory, path: String, mapping: MappingId) -> FileLook {
+    FileLook { path, number: mapping.0, pages: memory.cache.trees().pages(mapping) }
 }
 
 /// The head of the block that `pfn` is in: the largest one that covers it, as frames behind a head say nothing.
@@ -268,6 +291,11 @@ mod tests {
         let frames = |used| look.frames.iter().filter(|frame| frame.used == used).count() as u64;
         let pages = vmstat["nr_active_file"] + vmstat["nr_inactive_file"];
         assert!(pages > 0 && frames(Use::InactiveFile) + frames(Use::ActiveFile) >= pages);
+        let files: u64 = look.files.iter().map(|file| file.pages).sum();
+        assert_eq!(look.files.iter().map(|file| &file.path[..]).collect::<Vec<_>>(), ["hot", "stream"]);
+        // The rest is the disk's own: tables of inodes, directories.
+        let cached = vmstat["nr_file_pages"];
+        assert!((cached * 9 / 10..=cached).contains(&files), "{:?} of {cached}", look.files);
         assert_eq!(frames(Use::Free), look.zones.iter().map(|zone| zone.free).sum::<u64>());
     }
 }
