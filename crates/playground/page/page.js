@@ -270,13 +270,17 @@ const seconds = (ns) => (ns < 1e9 ? `${Math.round(ns / 1e6)} ms` : `${(ns / 1e9)
 const progress = ({ run, of, label, ns }) => {
   $("progress").max = of;
   $("progress").value = run + 0.5;
-  $("state").textContent = `Run ${run + 1} of ${of}, ${label}: ${seconds(ns)} simulated.`;
+  // Said once for each run; the clock is for eyes only.
+  const text = `Run ${run + 1} of ${of}: ${label}.`;
+  if ($("state").textContent !== text) $("state").textContent = text;
+  $("clock").textContent = `${seconds(ns)} simulated`;
 };
 const ended = (text, state) => {
   $("progress").hidden = true;
   $("cancel").hidden = true;
   $("run").disabled = false;
   $("state").textContent = text;
+  $("clock").textContent = "";
   document.body.dataset.state = state;
 };
 const failed = (told) => {

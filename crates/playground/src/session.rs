@@ -12,6 +12,7 @@ use lab::stepping::Stepping;
 use lab::{LabError, PlannedRun, Recording, page, view, warnings};
 use report::{Explained, Format, Question, Style, page as pages, views};
 use serde_json::{Value, json};
+use units::Bytes;
 
 use crate::asked::{Asked, refused};
 use crate::walk::Walk;
@@ -21,6 +22,9 @@ const STYLE: Style<'static> = Style { width: 80, made_by: concat!("pagetide ", e
 
 /// Runs whose memory is kept to be looked at: those of more would take more room than they are worth.
 const WALKS_MAX: usize = 4;
+
+/// What a machine may have where addresses have 32 bits: a frame takes 24 bytes, some more with what is beside it.
+const MEM_MAX: Bytes = Bytes(256 << 30);
 
 /// A comparison that runs or has run.
 pub(crate) struct Session {
@@ -73,6 +77,13 @@ impl Session {
     pub(crate) fn begin(asked: &Asked) -> Result<Self, LabError> {
         let comparison = compare::plan(&asked.request(), &asked.kernels, &[], asked.seeds.unwrap_or(1))?;
         let plan = comparison.runs();
+        if cfg!(target_family = "wasm") && plan.iter().any(|run| run.scenario.mem > Some(MEM_MAX)) {
+            let message = format!("a page has no room for a machine of more than {MEM_MAX}");
+            return Err(LabError::Refused {
+                message,
+                hint: Some(format!("run it by `{}`", asked.command())),
+            });
+        }
         let mut told = comparison.assumed.clone();
         for warning in plan.iter().flat_map(|run| warnings(&run.scenario)) {
             if !told.contains(&warning) {

@@ -141,7 +141,8 @@ impl Stepping {
     /// As [`Stepping::now`].
     pub fn places(&self, count: usize) -> Result<Vec<Pfn>, LabError> {
         let all = self.run()?.memory(|memory| memory.core.alloc.frames.len());
-        let count = count.min(all);
+        // Of a program of 32 bits, too.
+        let (all, count) = (all as u64, count.min(all) as u64);
         Ok((0..count).map(|place| Pfn((place * all / count) as u32)).collect())
     }
 
