@@ -9,7 +9,7 @@ use super::look::{GENERATOR, MARKS, SCRIPT, STYLE};
 use super::markup::{Element, escaped};
 use super::svg::swatch;
 use crate::document::figure::{Column, Figure, Key, NamedLine, Panel};
-use crate::document::{Block, Document, Mark, Paste, Section, Table};
+use crate::document::{Align, Block, Document, Mark, Paste, Section, Table};
 
 pub(super) fn write(document: &Document<'_>, made_by: &str) -> String {
     let footer = format!("{made_by}. One file, no network; a script adds values under the pointer only.");
@@ -152,10 +152,15 @@ fn capital(text: &str) -> String {
 
 /// Any table of ours, which scrolls by itself where it is wide.
 fn plain_table(table: &Table) -> Element {
-    let heading = |text: &str| Element::new("th").set("scope", "col").text(text);
-    let head = Element::new("tr").with_all(table.headings.iter().map(|(text, _)| heading(text)));
+    // The first column is words anyway.
+    let is_words = |place: usize| place > 0 && table.headings[place].1 == Align::Left;
+    let element = |name, place| if is_words(place) { Element::of(name, "words") } else { Element::new(name) };
+    let headings = table.headings.iter().enumerate();
+    let head = headings.map(|(place, (text, _))| element("th", place).set("scope", "col").text(text));
+    let head = Element::new("tr").with_all(head);
     let rows = table.rows.iter().map(|row| {
-        Element::new("tr").with_all(row.iter().map(|cell| Element::new("td").text(&cell.shown())))
+        let cells = row.iter().enumerate().map(|(place, cell)| element("td", place).text(&cell.shown()));
+        Element::new("tr").with_all(cells)
     });
     Element::of("div", "plaintable").with(
         Element::new("table")

@@ -264,11 +264,11 @@ fn a_page_asks_answers_and_says_what_was_not_shown() {
     <tr><td>pgscan_direct</td><td>4020</td><td>120</td><td>-97.0 %</td></tr></tbody></table></div></details>
     <details><summary>Runs, seeds and length</summary><div class="plaintable">
     <table><thead>
-    <tr><th scope="col">run</th><th scope="col">backend</th><th scope="col">kernel</th><th scope="col">seed</th><th scope="col">length, s</th><th scope="col">readings</th></tr></thead><tbody>
-    <tr><td>old</td><td>sim</td><td>old</td><td>1</td><td>3</td><td>4</td></tr>
-    <tr><td>old</td><td>sim</td><td>old</td><td>2</td><td>3</td><td>4</td></tr>
-    <tr><td>new</td><td>sim</td><td>new</td><td>1</td><td>3</td><td>4</td></tr>
-    <tr><td>new</td><td>sim</td><td>new</td><td>2</td><td>3</td><td>4</td></tr></tbody></table></div></details></section>
+    <tr><th scope="col">run</th><th class="words" scope="col">backend</th><th class="words" scope="col">kernel</th><th scope="col">seed</th><th scope="col">length, s</th><th scope="col">readings</th></tr></thead><tbody>
+    <tr><td>old</td><td class="words">sim</td><td class="words">old</td><td>1</td><td>3</td><td>4</td></tr>
+    <tr><td>old</td><td class="words">sim</td><td class="words">old</td><td>2</td><td>3</td><td>4</td></tr>
+    <tr><td>new</td><td class="words">sim</td><td class="words">new</td><td>1</td><td>3</td><td>4</td></tr>
+    <tr><td>new</td><td class="words">sim</td><td class="words">new</td><td>2</td><td>3</td><td>4</td></tr></tbody></table></div></details></section>
     <section id="reading">
     <h2>How to read this page, and how to make it again</h2>
     <p>The baseline is grey and the candidate coloured, in every figure. Orange is what a task pays: direct reclaim, stalls, what got worse. All figures are drawn from the recordings as they are, without smoothing; the numbers behind them are in this file, in the element with the id data.</p>
