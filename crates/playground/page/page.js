@@ -197,18 +197,25 @@ const asked = () => {
     params: [...(own ? [] : given("params")), ...lost],
     sysctls: given("sysctls"),
   };
-  if (/^\d+$/.test(seeds)) ask.seeds = Number(seeds);
+  if (seeds) ask.seeds = /^\d+$/.test(seeds) ? Number(seeds) : seeds;
   return ask;
+};
+// What a link names and nobody knows is asked all the same, and refused in the usual words.
+const pick = (id, value) => {
+  $(id).value = value;
+  if ($(id).value === value) return;
+  $(id).append(make("option", { value, textContent: value }));
+  $(id).value = value;
 };
 const setAsked = (ask) => {
   lost = [];
-  $("workload").value = ask.text ? OWN_NAME : ask.workload;
+  pick("workload", ask.text ? OWN_NAME : ask.workload);
   if (ask.text) $("text").value = ask.text;
   showWorkload();
   give("params", ask.params);
   give("sysctls", ask.sysctls);
   $("mem").value = ask.mem || "";
-  $("machine").value = ask.machine || "";
+  pick("machine", ask.machine || "");
   $("swap").value = ask.swap || "";
   $("seeds").value = ask.seeds || "";
   const own = lists.experiments[ask.workload]?.kernels.slice(0, 2) ?? ["linux-6.1", "linux-6.12"];

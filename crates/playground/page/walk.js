@@ -24,7 +24,7 @@ const walkBegin = (given) => {
       "Each square is one page frame of those at even distances, in the order of their numbers. Choose one for its story: " +
       "click, or go there with the arrow keys and press Enter." }),
     make("div", { className: "walk-controls" }, play, make("label", { htmlFor: "when", textContent: "Time" }), slider,
-      make("output", { id: "now", htmlFor: "when" })),
+      make("output", { id: "now", htmlFor: "when", ariaLive: "off" })),
     legend,
     make("div", { className: "sides" }, ...walkSides.map(({ element }) => element)),
   );

@@ -66,7 +66,7 @@ impl Playground {
     pub fn ask(&mut self, question: &str) -> Result<Vec<u8>, Vec<u8>> {
         let answered = match serde_json::from_str(question) {
             Ok(question) => self.answer(question),
-            Err(error) => Err(refused(format!("not a question: {error}"))),
+            Err(error) => Err(refused(format!("this cannot be asked: {error}"))),
         };
         answered.map_err(|error| told(&error).to_string().into_bytes())
     }

@@ -36,7 +36,8 @@ usage: cargo xtask <command>
                 between two edits: format, lints, and tests of the crates that have changed
   test full     everything, the site of documents, the playground, 5000 worlds, and the mutants; takes hours
   python        the Python package: install it below target, run its tests
-  playground    the simulator as one page for a browser, below target
+  playground [test]
+                the simulator as one page for a browser, below target; and run it in one
   docs          run the commands of README.md and docs, and write the output that they show
   book          make a site of the documents, by mdBook, and follow its links
   weight [--format md | --before FILE]
@@ -69,6 +70,7 @@ fn main() -> ExitCode {
         ["determinism"] => only("determinism", determinism::check),
         ["python"] => only("the Python package", python::test),
         ["playground"] => only("the playground", playground::make),
+        ["playground", "test"] => only("the playground in a browser", playground::test),
         ["docs"] => only("documents", || docs::run(Mode::Write)),
         ["book"] => only("a site of the documents", book::make),
         ["weight", ref rest @ ..] => return weight::run(rest),
