@@ -232,9 +232,12 @@ impl Files {
     }
 }
 
+/// `AT_STATX_DONT_SYNC`, which `rustix` does not name for every C library: what the cache knows will do.
+const DONT_SYNC: AtFlags = AtFlags::from_bits_retain(0x4000);
+
 fn status(folder: BorrowedFd<'_>, path: &Path, flags: AtFlags) -> Option<Statx> {
     let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
-    rustix::fs::statx(folder, path, flags | AtFlags::STATX_DONT_SYNC, wanted).ok()
+    rustix::fs::statx(folder, path, flags | DONT_SYNC, wanted).ok()
 }
 
 fn file_type(status: &Statx) -> FileType {

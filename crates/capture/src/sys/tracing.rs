@@ -48,8 +48,14 @@ pub(crate) enum CallInfo {
     Nothing,
 }
 
+/// What the C library takes numbers of requests as.
+#[cfg(target_env = "musl")]
+type Request = libc::c_int;
+#[cfg(not(target_env = "musl"))]
+type Request = libc::c_uint;
+
 #[allow(unsafe_code)]
-fn request(what: libc::c_uint, tid: i32, address: usize, data: usize) -> io::Result<()> {
+fn request(what: Request, tid: i32, address: usize, data: usize) -> io::Result<()> {
     // SAFETY: callers pass numbers, or addresses of their own objects that are as large as the request wants and
     // outlive the call.
     match unsafe { libc::ptrace(what, tid, address, data) } {
@@ -121,31 +127,25 @@ pub(crate) fn event_message(tid: i32) -> Option<i32> {
     i32::try_from(message).ok()
 }
 
+/// `PTRACE_GET_SYSCALL_INFO`: musl has neither the request nor its structure.
+const PTRACE_GET_SYSCALL_INFO: Request = 0x420e;
+const AT_ENTRY: u64 = 1;
+const AT_EXIT: u64 = 2;
+const AT_SECCOMP: u64 = 3;
+
 /// The call that a stopped task is in.
-#[allow(unsafe_code)]
 pub(crate) fn call_info(tid: i32) -> CallInfo {
-    let mut info = std::mem::MaybeUninit::<libc::ptrace_syscall_info>::zeroed();
-    let size = size_of::<libc::ptrace_syscall_info>();
-    if request(libc::PTRACE_GET_SYSCALL_INFO, tid, size, info.as_mut_ptr() as usize).is_err() {
+    // `struct ptrace_syscall_info`: what it is of in a byte, the table in the upper half, two pointers, and then
+    // number and arguments, or the value.
+    let mut info = [0_u64; 11];
+    let (size, address) = (size_of_val(&info), info.as_mut_ptr() as usize);
+    if request(PTRACE_GET_SYSCALL_INFO, tid, size, address).is_err() {
         return CallInfo::Nothing;
     }
-    // SAFETY: zeroes are a value of this structure of numbers, and the kernel wrote no more than `size` bytes.
-    let info = unsafe { info.assume_init() };
-    match info.op {
-        libc::PTRACE_SYSCALL_INFO_ENTRY => {
-            // SAFETY: `op` says that the union holds this one; all are numbers.
-            let entry = unsafe { info.u.entry };
-            CallInfo::Entry { number: entry.nr, arguments: entry.args, arch: info.arch }
-        }
-        libc::PTRACE_SYSCALL_INFO_SECCOMP => {
-            // SAFETY: as above.
-            let entry = unsafe { info.u.seccomp };
-            CallInfo::Entry { number: entry.nr, arguments: entry.args, arch: info.arch }
-        }
-        libc::PTRACE_SYSCALL_INFO_EXIT => {
-            // SAFETY: as above.
-            CallInfo::Exit(unsafe { info.u.exit.sval })
-        }
+    let [what, _, _, first, arguments @ .., _] = info;
+    match what & 0xff {
+        AT_ENTRY | AT_SECCOMP => CallInfo::Entry { number: first, arguments, arch: (what >> 32) as u32 },
+        AT_EXIT => CallInfo::Exit(first.cast_signed()),
         _ => CallInfo::Nothing,
     }
 }
@@ -180,8 +180,8 @@ pub(crate) fn restart_quietly(tid: i32, is_quiet: impl FnOnce(u64, [u64; 6]) -> 
 }
 
 /// `PTRACE_GETSIGMASK` and `PTRACE_SETSIGMASK`, on masks of 64 bits.
-const PTRACE_GETSIGMASK: libc::c_uint = 0x420a;
-const PTRACE_SETSIGMASK: libc::c_uint = 0x420b;
+const PTRACE_GETSIGMASK: Request = 0x420a;
+const PTRACE_SETSIGMASK: Request = 0x420b;
 
 /// Sets which signals a stopped task blocks.
 pub(crate) fn block_signals(tid: i32, mut blocked: u64) {
