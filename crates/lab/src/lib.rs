@@ -50,6 +50,7 @@ pub use run::stepping;
 pub use run::{batch, capture, real};
 pub use show::{explain, fail_if, page};
 
+pub use ::trace::requests::TraceFormat;
 #[cfg(unix)]
 pub use batch::{Batch, Control, Ended, RunEvent, run_all};
 pub use compare::Comparison;
@@ -57,6 +58,7 @@ pub use error::{Class, LabError};
 #[cfg(unix)]
 pub use linux::Told;
 pub use mm::base::event::Detail;
+pub use policy::{POLICIES, PolicyError, PolicySpec};
 #[cfg(unix)]
 pub use real::HostPolicy;
 pub use recording::folder::check_new_folder;
@@ -72,7 +74,5 @@ pub use show::heat::heat;
 pub use show::view::{headlines, view};
 pub use workload::UnknownName;
 pub use workload::amount::Warmup;
-pub use workload::policy::{POLICIES, PolicyError, PolicySpec};
 pub use workload::replay::{ReplayOptions, Timing};
 pub use workload::scenario::{Backend, Scenario, parse_mem, parse_mem_of};
-pub use workload::trace::TraceFormat;

@@ -5,13 +5,16 @@
 //!
 //! Left out: content of files, sockets, pipes, and the calls that touch neither files nor memory. What a program
 //! touched of a mapping is sampled, not followed: [`Trace::sampled_every_ns`] says how often.
-//! Requests to a device or a cache, without a program, are in the crate `workload`; how a trace lies on disk is in
-//! the crate `recording`.
+//! How a trace lies on disk is in the crate `recording`.
+//!
+//! Requests to a device or a cache, without a program, are in [`requests`]: start there with
+//! [`requests::TraceReader`]. [`import`] makes traces of what strace, blkparse and fio wrote.
 
 mod check;
 pub mod import;
 pub mod info;
 mod operation;
+pub mod requests;
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,5 @@
 //! Programs that put memory under pressure, written once against [`System`] and run unchanged
-//! in the simulator and on a real kernel; the traces and scenario files that describe runs.
+//! in the simulator and on a real kernel; the scenario files that describe runs.
 //!
 //! Start with [`system`], the only thing that a program sees of a kernel; then [`hot_and_stream`],
 //! a whole program, and [`mod@catalog`], where programs have names. From the top, a room uses what stands below it:
@@ -13,29 +13,23 @@
 //! | [`replay`] | makes recorded requests against a kernel |
 //! | `parts` | what programs share: what one makes ([`Footprint`]), its cgroup ([`Limits`]), turns, chance |
 //! | [`system`] | a program's view of a kernel, what calls fail with, what a run comes to |
-//! | [`policy`] | plain replacement policies, and how they do on requests |
-//! | [`trace`] | reads recorded requests, and makes some up |
-//! | `language` | [`names`], [`params`], [`metric`], [`amount`], the [`vocabulary`] of scenarios |
+//! | `language` | [`table`]: TOML with the place of each key; [`vocabulary`]: the names that scenarios may use |
 //!
 //! Deliberately absent: which backend a program runs on, clocks other than [`System::now`], and
 //! any knowledge of the mechanisms under test.
 
 pub mod catalog;
-pub mod policy;
 pub mod replay;
 pub mod scenario;
 pub mod system;
-pub mod trace;
 pub mod written;
 
-/// How people and files say what runs: names, parameters, amounts, metrics, kernels.
+/// How people and files say what runs: the words of all crates, and what files and kernels need beside them.
 mod language {
-    pub mod amount;
-    pub mod metric;
-    pub mod names;
-    pub mod params;
     pub mod table;
     pub mod vocabulary;
+
+    pub use ::language::{amount, metric, names, params};
 }
 
 /// What several programs have in common.
@@ -86,4 +80,3 @@ pub use system::{
     Advice, CpuTime, Errno, FileAdvice, FileMapping, Gate, OpenMode, Portable, SharedMemory, System,
     SystemError, TaskSpec,
 };
-pub use trace::zipf;

@@ -48,7 +48,7 @@ use crate::parts::group_figures::GroupFigures;
 use crate::parts::limits::Limits;
 use crate::system::outcome::{Outcome, WorkloadError};
 use crate::system::{OpenMode, System};
-use crate::trace::{RequestKind, TraceError, TraceFormat, TraceReader};
+use trace::requests::{RequestKind, TraceError, TraceFormat, TraceReader};
 
 /// The metrics that head the report of a replay on a machine.
 pub const METRICS: &[MetricSpec] = &[

@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 
 #[cfg(unix)]
 use ::capture::CaptureError;
+use policy::PolicyError;
 use thiserror::Error;
-use workload::policy::PolicyError;
+use trace::requests::TraceError;
 use workload::scenario::ScenarioProblem;
-use workload::trace::TraceError;
 use workload::{InputError, KernelError, ParamError, ScenarioError, UnknownName};
 
 pub use class::Class;

@@ -7,10 +7,10 @@
 use mm::base::sysctl::{Sysctl, Sysctls};
 use mm::version::feature::Feature;
 use mm::version::presets::Version;
+use policy::POLICIES;
 use report::{Cell, List};
 use sim::machines::MACHINES;
 use workload::ParamSpec;
-use workload::policy::POLICIES;
 use workload::vocabulary::Vocabulary;
 
 /// The entries of the list `what`, in the order in which they are shown; `None` where there is no such list.

@@ -21,17 +21,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use kernel::Filesystem;
+use policy::{Capacity, Future, PolicySpec};
 use rayon::prelude::*;
 use recording::Recording;
 use sim::run::{Program, SimRun};
+use trace::requests::{TraceError, TraceFormat, TraceReader};
 use units::Nanos;
 use workload::Replay;
 use workload::amount::{Warmup, WarmupEnd, parse_count};
 use workload::limits::Limits;
-use workload::policy::{Capacity, Future, PolicySpec};
 use workload::replay::{ReplayOptions, warmup_is_all};
 use workload::scenario::{SEED_DEFAULT, parse_interval, parse_mem_of};
-use workload::trace::{TraceError, TraceFormat, TraceReader};
 
 pub(crate) use scenario::file_name;
 pub use scenario::{CacheSpec, ReplayScenario, STDIN, TraceId, command_of};

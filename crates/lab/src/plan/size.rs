@@ -43,9 +43,9 @@ use std::sync::atomic::Ordering;
 use report::{Sized, SizedKnee};
 use trace::Trace;
 use trace::info::TraceInfo;
+use trace::requests::{TraceError, TraceReader};
 use workload::limits::Limits;
 use workload::replay::{Held, Sample, Timing};
-use workload::trace::{TraceError, TraceReader};
 
 pub use control::{SizeControl, SizeProgress};
 pub use plan::{POINTS_MAX, POINTS_MIN, SizePlan, SizeRequest, VERIFY_DEFAULT};

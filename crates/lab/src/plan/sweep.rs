@@ -17,10 +17,10 @@ mod values;
 
 use std::path::{Path, PathBuf};
 
+use policy::PolicySpec;
 use recording::Recording;
 use units::{Bytes, parse_size};
 use workload::WorkloadSpec;
-use workload::policy::PolicySpec;
 use workload::replay::ReplayOptions;
 use workload::scenario::parse_interval;
 

@@ -14,9 +14,9 @@ use recording::{is_trace, read_trace, write_trace};
 pub use trace::import::ImportFormat;
 use trace::import::import;
 use trace::info::TraceInfo;
+use trace::requests::{Request, RequestKind, TraceError, TraceFormat, TraceReader, decompressed};
 use trace::{NONE, Operation, OperationKind, Trace, TraceFile, TraceTask};
 use workload::replay::ReplayOptions;
-use workload::trace::{Request, RequestKind, TraceError, TraceFormat, TraceReader, decompressed};
 
 use crate::error::LabError;
 

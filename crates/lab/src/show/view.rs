@@ -8,7 +8,7 @@ use crate::name::written::spec_of;
 use recording::Recording;
 use report::{Direction, Headline, View};
 use workload::metric::{Better, MetricSpec};
-use workload::{WorkloadSpec, policy, replay};
+use workload::{WorkloadSpec, replay};
 
 /// How `recordings`, all of one workload, are shown: `all` of them, or what matters most.
 pub fn view<'a>(

@@ -113,6 +113,33 @@ fn the_contents_of_the_site_name_every_page_once() {
     assert_eq!(listed, pages.into_iter().map(|text| text.path).collect::<Vec<_>>());
 }
 
+/// Code that a page shows under `<!-- file: PATH -->`: the path, and the text of the block.
+fn shown_files(content: &str) -> impl Iterator<Item = (&str, &str)> {
+    content.split("<!-- file: ").skip(1).filter_map(|after| {
+        let (path, rest) = after.split_once(" -->\n```")?;
+        let (_language, rest) = rest.split_once('\n')?;
+        Some((path, rest.split_once("\n```\n")?.0))
+    })
+}
+
+/// So that it is compiled and run.
+#[test]
+fn code_that_a_page_shows_of_a_file_is_that_file() {
+    let mut wrong = Vec::new();
+    let mut shows = 0;
+    for page in texts(&[".md"]) {
+        for (path, shown) in shown_files(&page.content) {
+            shows += 1;
+            let file = std::fs::read_to_string(root().join(path)).unwrap_or_default();
+            if file.trim_end() != shown {
+                wrong.push(format!("{}: {path}", page.path));
+            }
+        }
+    }
+    assert_none("pages that show another text than the file has", &wrong);
+    assert!(shows > 0, "no page shows a file");
+}
+
 #[test]
 fn nothing_names_a_path_of_one_machine() {
     let mut found = Vec::new();

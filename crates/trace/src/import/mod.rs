@@ -5,7 +5,7 @@
 //! other text between its lines (`strace` on a terminal), or where the log ends within it.
 //!
 //! The whole trace is in memory: some 60 bytes an operation. Left out: how a log is compressed, and where it comes
-//! from. Next: [`builder`], which all share; requests to a device that are no log are read by `workload::trace`.
+//! from. Next: [`builder`], which all share; requests to a device that are no log are read by [`crate::requests`].
 
 mod blkparse;
 mod builder;

@@ -3,5 +3,6 @@
 mod blkparse;
 mod fio;
 mod mangled;
+mod requests;
 mod scene;
 mod strace;

@@ -12,8 +12,8 @@ use units::{Bytes, PAGE_SIZE};
 
 use super::layout::{Placed, pages_of};
 use super::sample::{Ahead, Run, Sample, UNIT_PAGES};
-use crate::policy::index::Index;
-use crate::trace::{FILE_MAX, Place, Request, RequestKind, TraceError, TraceProblem, TraceReader};
+use policy::index::Index;
+use trace::requests::{FILE_MAX, Place, Request, RequestKind, TraceError, TraceProblem, TraceReader};
 
 /// Bytes of a block of a block trace's sample.
 const UNIT: u64 = UNIT_PAGES * PAGE_SIZE;

@@ -6,7 +6,7 @@ use std::io::Read;
 use units::{Bytes, PAGE_SIZE};
 
 use super::sample::Ahead;
-use crate::trace::{FILE_MAX, Place, Request, RequestKind, TraceError, TraceProblem, TraceReader};
+use trace::requests::{FILE_MAX, Place, Request, RequestKind, TraceError, TraceProblem, TraceReader};
 
 /// Where a trace's requests lie in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,8 +5,8 @@
 
 use units::{Seed, Stream};
 
-use crate::trace::zipf::{OBJECTS_MAX, Zipf};
 use crate::written::definition::Order;
+use trace::requests::zipf::{OBJECTS_MAX, Zipf};
 
 /// Places to come, without an end.
 pub(super) enum Walk {

@@ -1,11 +1,8 @@
-//! Programs, policies, traces and scenario files from outside.
+//! Programs and scenario files from outside.
 //!
 //! `fake` is the kernel under `hot_and_stream`: it has unlimited memory and remembers all calls.
 
 mod fake;
 mod hot_and_stream;
-mod policy;
-mod policy_naive;
 mod scenario;
-mod trace;
 mod written;

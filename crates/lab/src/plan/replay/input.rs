@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
-use workload::trace::TraceError;
+use trace::requests::TraceError;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::scenario::{STDIN, TraceId};

@@ -8,11 +8,11 @@ use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use policy::{Cache, Capacity, Counted, Future, PolicySpec, Wanted};
 use rayon::prelude::*;
+use trace::requests::{TraceError, TraceReader};
 use units::Nanos;
 use workload::amount::{Warmup, WarmupEnd};
-use workload::policy::{Cache, Capacity, Counted, Future, PolicySpec, Wanted};
-use workload::trace::{TraceError, TraceReader};
 
 /// Requests in a part: large beside what it costs to hand it over, small beside a cache of the CPU.
 const PART_LEN: usize = 1 << 14;

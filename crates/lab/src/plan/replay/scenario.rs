@@ -8,15 +8,15 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use policy::{Capacity, PolicySpec};
 use serde::Deserialize;
+use trace::requests::TraceFormat;
 use units::{Bytes, Nanos, parse_size};
 use workload::KernelSpec;
 use workload::amount::Warmup;
 use workload::limits::Limits;
-use workload::policy::{Capacity, PolicySpec};
 use workload::replay::{ReplayOptions, Timing};
 use workload::scenario::{SEED_DEFAULT, ScenarioProblem, Swap, interval_text, parse_interval, parse_mem};
-use workload::trace::TraceFormat;
 
 use crate::error::LabError;
 use crate::keep::folders::is_replay;

@@ -15,13 +15,13 @@ use sim::machines::MachineSpec;
 use sim::run::{Program, SimRun};
 use trace::Trace;
 use trace::info::TraceInfo;
+use trace::requests::TraceFormat;
 use units::{Bytes, Nanos, PAGE_SIZE, Seed};
 use workload::Scenario;
 use workload::amount::Warmup;
 use workload::limits::Limits;
 use workload::replay::{Held, Replay, ReplayOptions, Whole};
 use workload::scenario::{MEM_MAX, Swap};
-use workload::trace::TraceFormat;
 
 use super::control::{SizeControl, SizeProgress};
 use super::plan::SizePlan;

@@ -195,9 +195,8 @@ const SIM: &[&str] = &[
     "event",
 ];
 
-const WORKLOAD: &[&str] = &[
-    "scenario", "catalog", "programs", "replay", "written", "parts", "system", "policy", "trace", "language",
-];
+const WORKLOAD: &[&str] =
+    &["scenario", "catalog", "programs", "replay", "written", "parts", "system", "language"];
 
 const STATS: &[&str] = &[
     "mmtests_table",

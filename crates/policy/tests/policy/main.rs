@@ -1,0 +1,4 @@
+//! Policies from outside: their stories, and naive ones beside them.
+
+mod naive;
+mod policies;
