@@ -1,5 +1,5 @@
 //! Developer commands: `cargo xtask test`, `docs`, `book`, `weight`, `instructions`, `determinism`, `mutants`,
-//! `sizes`, `python`, `playground`.
+//! `sizes`, `python`, `playground`, `dist`.
 //!
 //! `test` is all that a change must pass, and what CI runs: format, lints, all tests, documents,
 //! benches once over, the determinism check, and the Python package. Every step runs even when one before it failed,
@@ -10,6 +10,7 @@ mod book;
 mod built;
 mod checkout;
 mod determinism;
+mod dist;
 mod docs;
 mod full;
 mod instructions;
@@ -38,6 +39,9 @@ usage: cargo xtask <command>
   python        the Python package: install it below target, run its tests
   playground [test]
                 the simulator as one page for a browser, below target; and run it in one
+  dist [--check]
+                what people install, below target/dist: a static program, packages for Debian and Python, crates;
+                or all of it twice, in two places, to see that both are equal
   docs          run the commands of README.md and docs, and write the output that they show
   book          make a site of the documents, by mdBook, and follow its links
   weight [--format md | --before FILE]
@@ -68,6 +72,7 @@ fn main() -> ExitCode {
         }
         ["instructions", ref rest @ ..] => only("instructions", || instructions::run(rest)),
         ["determinism"] => only("determinism", determinism::check),
+        ["dist", ref rest @ ..] => dist::run(rest),
         ["python"] => only("the Python package", python::test),
         ["playground"] => only("the playground", playground::make),
         ["playground", "test"] => only("the playground in a browser", playground::test),
