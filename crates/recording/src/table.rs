@@ -286,7 +286,24 @@ fn read(bytes: Vec<u8>) -> Result<Vec<Column>, ParquetError> {
 
 /// The columns of a group of rows.
 pub(crate) fn read_group(group: &dyn RowGroupReader) -> Result<Vec<Column>, ParquetError> {
-    (0..group.num_columns()).map(|place| read_column(group, place)).collect()
+    let columns =
+        (0..group.num_columns()).map(|place| read_column(group, place)).collect::<Result<_, _>>()?;
+    of_one_length(columns)
+}
+
+/// Each column says by itself how many rows it has.
+fn of_one_length(columns: Vec<Column>) -> Result<Vec<Column>, ParquetError> {
+    let mut others = columns.iter().skip_while(|column| column.rows() == columns[0].rows());
+    match others.next() {
+        None => Ok(columns),
+        Some(other) => Err(ParquetError::General(format!(
+            "`{}` has {} rows, and `{}` {}",
+            columns[0].name,
+            columns[0].rows(),
+            other.name,
+            other.rows()
+        ))),
+    }
 }
 
 fn read_column(group: &dyn RowGroupReader, place: usize) -> Result<Column, ParquetError> {
@@ -405,6 +422,15 @@ mod tests {
         assert!(matches!(signed.cells, Cells::I64(_)) && matches!(unsigned.cells, Cells::U64(_)));
         assert_eq!(unsigned.into_u64(), Some(vec![1, 1 << 63]));
         assert_eq!(Column::new("n", Cells::I64(vec![-1])).into_u64(), None);
+    }
+
+    /// A changed file of waits ended in a panic: its readers go by the rows of the first column.
+    #[test]
+    fn a_file_with_columns_of_different_length_was_taken_for_a_table() {
+        assert!(of_one_length(table()).is_ok());
+        let short = [table(), vec![Column::of_u64("short", [1, 2].into_iter())]].concat();
+        let error = of_one_length(short).unwrap_err();
+        assert_eq!(error.to_string(), "Parquet error: `time_ns` has 3 rows, and `short` 2");
     }
 
     #[test]

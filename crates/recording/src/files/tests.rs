@@ -92,11 +92,12 @@ fn recordings_of_all_older_versions_are_read() {
         let within: Vec<&str> = waits.iter().map(|wait| wait.within.as_str()).collect();
         format!("{}: {kill:?} {within:?} {} {notes:?} {wall_ns:?}", recording.schema, sections.len())
     };
-    insta::assert_snapshot!([1, 2, 3, 4].map(told).join("\n"), @r#"
+    insta::assert_snapshot!([1, 2, 3, 4, 5].map(told).join("\n"), @r#"
     1: None [] 0 [] None
     2: Some(("stream", false)) [] 0 [] None
     3: Some(("stream", false)) ["", ""] 0 [] None
     4: Some(("stream", true)) ["allocation stall > super-block shrinker", ""] 1 ["the CPU was emulated"] Some(5)
+    5: None ["", "", "", "", "", "", "", "allocation stall", "", "", "", "", "", "", "", "", "", "", "", ""] 2 [] None
     "#);
 }
 
