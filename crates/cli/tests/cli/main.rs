@@ -17,6 +17,7 @@ mod killed;
 mod limits;
 mod lists;
 mod machines;
+mod old_files;
 mod old_kernels;
 mod pages;
 mod playground;
