@@ -13,7 +13,7 @@
 mod apt;
 pub mod console;
 pub mod cpio;
-mod deb;
+pub mod deb;
 pub mod elf;
 mod error;
 mod fetch;

@@ -108,7 +108,7 @@ fn assert_columns_add_up(text: &str, recording: &Recording) {
 
 #[test]
 fn the_catalog_knows_the_phases_and_the_document_the_metrics_of_every_workload() {
-    let document = include_str!("../../../docs/workloads.md");
+    let document = include_str!("../../../../docs/workloads.md");
     for recording in both_workloads() {
         let spec = workload::WorkloadSpec::find(&recording.workload).unwrap();
         let phases: Vec<&str> = recording.phases.iter().map(|phase| phase.name.as_str()).collect();

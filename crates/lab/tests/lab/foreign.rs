@@ -1,0 +1,281 @@
+//! Every reader of bytes that others have written, under damage: an error or a result, never a panic.
+//!
+//! Neighbours: `damage`, which changes the samples. Logs have another such test in the crate `trace`. Left out: what
+//! `/proc` and trace events of a real kernel say, which tests of `linux` damage line by line.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use linux::vm;
+use pagetide_lab::{machine_file, mmtests, numbers, program_file, workload_file};
+use recording::Recording;
+use trace::Trace;
+use trace::import::{ImportFormat, import};
+use trace::requests::TraceReader;
+use workload::written::fio;
+use workload::{Scenario, Vocabulary};
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::damage::damage;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// All files of a folder.
+fn files(folder: &str) -> Vec<Vec<u8>> {
+    let entries = fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| path.is_file()).map(|path| fs::read(path).unwrap()).collect()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+const BLOCKS: &str =
+    "version,time,op,size,lbn\n1,10,2a,512,42\n1,11,28,6656,40\n1,11,0x88,1024,8\n2,12,35,0,0\n";
+const OBJECTS: &str = "\"Time\",obj_id,size\r\n1,7,100\r\n2,8,0\r\n# a remark\n3,9,1\n";
+
+#[test]
+fn requests() {
+    let record = [[1, 0, 0, 0].as_slice(), &[7; 8], &[0, 16, 0, 0], &[255; 8]].concat();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(BLOCKS.as_bytes()).unwrap();
+    // A frame with one raw block.
+    let zstd = [&[0x28, 0xb5, 0x2f, 0xfd, 0x20, 8, 0x41, 0, 0][..], b"1,7,100\n"].concat();
+    let samples = vec![BLOCKS.into(), OBJECTS.into(), record.repeat(5), gzip.finish().unwrap(), zstd];
+    damage("requests", samples, |bytes| {
+        if let Ok(reader) = TraceReader::new(bytes, None) {
+            reader.take(10_000).for_each(drop);
+        }
+    });
+}
+
+const STRACE: &str = r#"70  12:00:00.000000 execve("/bin/sh", ["sh"], 0x7ffd94eaf180 /* 35 vars */) = 0 <0.000177>
+70  12:00:00.001100 openat(AT_FDCWD</data>, "a", O_RDONLY|O_CLOEXEC) = 3</data/a> <0.000004>
+70  12:00:00.001200 read(3</data/a>, "\177ELF\2"..., 832) = 832 <0.000003>
+70  12:00:00.001300 mmap(NULL, 8192, PROT_READ, MAP_PRIVATE, 3</data/a>, 0) = 0x7f888ca8b000 <0.000005>
+70  12:00:00.002000 clone(child_stack=NULL, flags=SIGCHLD <unfinished ...>
+71  12:00:00.002100 write(3</data/a>, "b", 1) = 1 <0.000010>
+70  12:00:00.002150 <... clone resumed>, child_tidptr=0x7f888ca88a10) = 71 <0.000150>
+70  12:00:00.008500 exit_group(0)       = ?
+"#;
+const BLKPARSE: &str = "  8,0    3        2     0.000001829   697  Q   W 223490 + 8 [kjournald]
+  8,0    1        1     0.000020000  1024  Q   R 1000 + 256 [tar xf a]
+  8,0    1        2     0.000030000  1024  Q FWFS [tar xf a]
+";
+const FIO_LOG: &str = "fio version 3 iolog\n2 b add\n872 b open\n878 b write 0 16384\n10001677 b close\n";
+
+#[test]
+fn logs() {
+    damage("logs", vec![STRACE.into(), BLKPARSE.into(), FIO_LOG.into()], |bytes| {
+        for format in [ImportFormat::Strace, ImportFormat::Blkparse, ImportFormat::Fio] {
+            if let Ok(trace) = import(format, "a.log", bytes) {
+                trace.check().expect("what was imported can be replayed");
+            }
+        }
+    });
+}
+
+#[test]
+fn captured_traces() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.trace");
+    let trace: Trace = import(ImportFormat::Strace, "a.log", STRACE.as_bytes()).unwrap();
+    recording::write_trace(&path, &trace).unwrap();
+    let sample = fs::read(&path).unwrap();
+    damage("captured-traces", vec![sample], move |bytes| {
+        let path = folder.path().join("changed.trace");
+        fs::write(&path, bytes).unwrap();
+        let _ = program_file::read(&path);
+    });
+}
+
+/// A recording whose manifest says of each file what it is: whoever wants to harm somebody writes that, too.
+fn signed(folder: &Path, names: &[String], schema: u32) {
+    let lines = names.iter().map(|name| {
+        let bytes = fs::read(folder.join(name)).unwrap();
+        format!("file {name} {} {:032x}\n", bytes.len(), xxh3_128(&bytes))
+    });
+    let lines: String = lines.collect();
+    let lines = format!("pagetide recording\nschema {schema}\n{lines}");
+    let manifest = format!("{lines}content {:032x}\n", xxh3_128(lines.as_bytes()));
+    fs::write(folder.join("MANIFEST"), manifest).unwrap();
+}
+
+fn names_in(folder: &Path) -> Vec<String> {
+    let manifest = fs::read_to_string(folder.join("MANIFEST")).unwrap();
+    let names = manifest.lines().filter_map(|line| line.strip_prefix("file ")?.split(' ').next());
+    names.map(str::to_owned).collect()
+}
+
+/// A copy of the recording of this version, and the names of its files.
+fn copy_of(schema: u32) -> (tempfile::TempDir, Vec<String>) {
+    let from = root().join(format!("crates/recording/tests/recordings/schema-{schema}"));
+    let folder = tempfile::tempdir().unwrap();
+    let names = names_in(&from);
+    for name in names.iter().chain([&"MANIFEST".to_owned()]) {
+        fs::copy(from.join(name), folder.path().join(name)).unwrap();
+    }
+    (folder, names)
+}
+
+#[test]
+fn recordings() {
+    for schema in [1, 2, 3, 4, 5] {
+        let (folder, names) = copy_of(schema);
+        signed(folder.path(), &names, schema);
+        Recording::read(folder.path()).unwrap_or_else(|error| panic!("schema {schema}: {error}"));
+    }
+    let (folder, names) = copy_of(5);
+    let samples: Vec<Vec<u8>> =
+        names.iter().map(|name| fs::read(folder.path().join(name)).unwrap()).collect();
+    let good = samples.clone();
+    damage("recordings", samples, move |bytes| {
+        for (place, name) in names.iter().enumerate() {
+            fs::write(folder.path().join(name), bytes).unwrap();
+            signed(folder.path(), &names, 5);
+            let _ = Recording::read(folder.path());
+            fs::write(folder.path().join(name), &good[place]).unwrap();
+        }
+    });
+}
+
+#[test]
+fn manifests() {
+    let (folder, _) = copy_of(5);
+    let sample = fs::read(folder.path().join("MANIFEST")).unwrap();
+    damage("manifests", vec![sample], move |bytes| {
+        fs::write(folder.path().join("MANIFEST"), bytes).unwrap();
+        let _ = Recording::read(folder.path());
+    });
+}
+
+#[test]
+fn scenarios() {
+    const WORDS: Vocabulary<'static> = Vocabulary {
+        kernels: &["linux-5.3", "linux-6.12"],
+        features: &["root-aging"],
+        unmodelled: &[],
+        machines: &["desktop"],
+        sysctls: &["vm.swappiness"],
+    };
+    let sample = "schema = 1\nworkload = \"hot-and-stream\"\nkernel = \"linux-5.3+root-aging\"\nmachine = \"desktop\"\n\
+                  mem = \"1016336k\"\nseed = 7\nbackend = \"sim\"\n[params]\nhot = \"50M\"\n[sysctls]\nvm.swappiness = 60\n";
+    assert!(Scenario::read(sample, &WORDS).is_ok(), "{:?}", Scenario::read(sample, &WORDS));
+    damage("scenarios", vec![sample.into()], |bytes| {
+        if let Ok(scenario) = Scenario::read(&text(bytes), &WORDS) {
+            assert_eq!(Scenario::read(&scenario.to_toml(), &WORDS), Ok(scenario));
+        }
+    });
+}
+
+#[test]
+fn workload_files() {
+    damage("workload-files", files("examples/workloads"), |bytes| {
+        let _ = workload_file::name_of(&text(bytes));
+    });
+}
+
+#[test]
+fn fio_jobs() {
+    damage("fio-jobs", files("examples/fio"), |bytes| {
+        if let Ok(translated) = fio::translate("job", &text(bytes)) {
+            let _ = workload_file::name_of(&translated.text);
+        }
+    });
+}
+
+#[test]
+fn machine_files() {
+    let samples = ["vm-2cpu", "skylake-1s"].map(|name| machine_file::of_machine(name).unwrap().into_bytes());
+    damage("machine-files", samples.to_vec(), |bytes| {
+        let _ = machine_file::read_text(&text(bytes));
+    });
+}
+
+#[test]
+fn numbers_of_others() {
+    let samples = ["name,before,after\na,1,2\nb,3.5,-4e9\n", "1 2 3\n4\n", "a 1\na 2\nb 3\n"];
+    damage("numbers", samples.map(Vec::from).to_vec(), |bytes| {
+        for operation in ["", "mean"] {
+            let _ = numbers::of_text(&text(bytes), "a", operation);
+        }
+    });
+}
+
+#[test]
+fn elf() {
+    let folder = tempfile::tempdir().unwrap();
+    damage("elf", vec![fs::read("/bin/true").unwrap()], move |bytes| {
+        let _ = vm::elf::machine_of(bytes);
+        let _ = vm::modules::module_info(bytes);
+        let path = folder.path().join("program");
+        fs::write(&path, bytes).unwrap();
+        let _ = vm::elf::set_loader(&path, "/l");
+    });
+}
+
+/// A package with a file, its content not compressed and by xz.
+#[test]
+fn debian_packages() {
+    let member = |name: &str, content: &[u8]| {
+        let head = format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, 0, "100644", content.len());
+        [head.as_bytes(), content, &b"\n"[..content.len() % 2]].concat()
+    };
+    let mut tar = tar::Builder::new(Vec::new());
+    let mut header = tar::Header::new_gnu();
+    header.set_size(600);
+    header.set_mode(0o644);
+    header.set_cksum();
+    tar.append_data(&mut header, "./boot/vmlinuz-6.1", &[7; 600][..]).unwrap();
+    let tar = tar.into_inner().unwrap();
+    let package = |data: Vec<u8>| [b"!<arch>\n".to_vec(), member("debian-binary", b"2.0\n"), data].concat();
+    let samples = vec![
+        package(member("data.tar", &tar)),
+        package(member("data.tar.xz", include_bytes!("samples/data.tar.xz"))),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    for (number, sample) in samples.iter().enumerate() {
+        let deb = folder.path().join("whole.deb");
+        fs::write(&deb, sample).unwrap();
+        let written = vm::deb::unpack(&deb, &folder.path().join("out"), |path| Some(path.to_owned()));
+        assert_eq!(written.unwrap(), 1, "sample {number}");
+    }
+    damage("debian-packages", samples, move |bytes| {
+        let deb = folder.path().join("changed.deb");
+        fs::write(&deb, bytes).unwrap();
+        let _ = vm::deb::unpack(&deb, &folder.path().join("out"), |_| Some("file".into()));
+    });
+}
+
+#[test]
+fn consoles_and_messages() {
+    let console = "[    0.1] Linux version 6.1\n[   1.2] Out of memory: Killed process 7 (a)\n\
+                   [   1.3] Kernel panic - not syncing: no\n[   1.4] reboot: Power down\n";
+    let message = "{\"Ready\":{\"release\":\"6.12.1\"}}\n{\"Progress\":\"stream 40 %\"}\n\"Alive\"\n";
+    damage("consoles", vec![console.into(), message.into()], |bytes| {
+        let mut console = vm::console::Console::default();
+        let mut inbox = vm::protocol::Inbox::default();
+        for part in bytes.chunks(50) {
+            console.take(part);
+            let _ = inbox.take(part);
+        }
+        let _ = (console.tail(), console.crash().is_some(), console.oom_kills());
+        let _ = vm::protocol::last_words_in(&console.tail());
+    });
+}
+
+#[test]
+fn runs_of_mmtests() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run/iter-0");
+    fs::create_dir_all(&run).unwrap();
+    let sample = b"start :: test 1600000000\nfile start :: /proc/vmstat\nnr_free_pages 5000\nfinish :: test 1600000009\n\
+                   time :: test 1.00user 2.00system 0:03.00elapsed 99%CPU\n";
+    damage("mmtests", vec![sample.to_vec()], move |bytes| {
+        fs::write(run.join("tests-timestamp"), bytes).unwrap();
+        let _ = mmtests::import(folder.path());
+    });
+}

@@ -1,0 +1,5 @@
+//! Stories about runs, and what damage to files of others may do.
+
+mod damage;
+mod foreign;
+mod one_number;
