@@ -66,6 +66,9 @@ pub(crate) struct CompareArgs {
     /// [example: 'files_per_sec < -5%']
     #[arg(long, value_name = "LIMIT", help_heading = "Output", allow_hyphen_values = true)]
     pub(crate) fail_if: Vec<String>,
+    /// Write the limits, and what came of them, to this new file as JUnit's XML, for CI [example: limits.xml]
+    #[arg(long, value_name = "FILE", requires = "fail_if", help_heading = "Output")]
+    pub(crate) junit: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) events: EventsArgs,
     /// Form of the result on standard output [example: json]

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use lab::batch::{Batch, run_rest};
 use lab::compare::{self, Comparison};
 use lab::folders::{Loaded, SideBySide, load};
+use lab::page::{check_writable, write};
 use lab::{HostPolicy, LabError, PlannedRun, fail_if, view};
 use report::{Grid, Group, Limit, Outcome, View, views};
 
@@ -19,6 +20,7 @@ pub(crate) fn compare(args: &CompareArgs, printer: &Printer) -> Result<(), Failu
     }
     let limits = fail_if::parse(&args.fail_if)?;
     plot::check(&args.plot)?;
+    args.junit.as_deref().map_or(Ok(()), check_writable)?;
     let is_folder = |subject: &String| Path::new(subject).is_dir();
     match &args.subjects[..] {
         subjects if subjects.iter().any(is_folder) => compare_folders(args, &limits, printer),
@@ -185,6 +187,11 @@ impl Told<'_> {
             plot::figure(&page, path, args.plot.figure.as_deref(), printer)?;
         }
         let judged = judged?;
+        if let Some(path) = &args.junit {
+            let workload = self.groups.first().and_then(|group| group.recordings.first());
+            let xml = views::junit(workload.map_or("", |recording| &recording.workload), &judged);
+            write(path, &xml)?;
+        }
         for unclear in judged.iter().filter(|judged| judged.outcome == Outcome::Unclear) {
             printer.warning(&format!("{}; `--seeds` makes more runs", unclear.told()));
         }

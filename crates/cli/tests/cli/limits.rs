@@ -73,6 +73,24 @@ fn runs_are_judged_like_folders_in_every_format() {
     assert!(mmtests.contains("error: 1 of 1 limits is not kept") && mmtests.ends_with("exit 5"), "{mmtests}");
 }
 
+/// As JUnit's XML, which CI systems show beside tests.
+#[test]
+fn limits_are_tests_of_a_suite() {
+    let scene = Scene::new();
+    let limits = ["hot_pages_cached > +5%", "pgscan_kswapd < 1"];
+    let told = shown(&scene, &format!("compare {SMALL} -q --junit limits.xml"), &limits);
+    assert!(told.ends_with("exit 5"), "{told}");
+    insta::assert_snapshot!(std::fs::read_to_string(scene.path().join("limits.xml")).unwrap(), @r#"
+    <?xml version="1.0" encoding="UTF-8"?>
+    <testsuite name="pagetide hot-and-stream" tests="2" failures="1">
+      <testcase classname="hot-and-stream.linux-5.4+root-aging" name="hot_pages_cached &gt; +5%"><failure message="limit is crossed">`hot_pages_cached &gt; +5%`, linux-5.4+root-aging: 880 -&gt; 1024 (+16.4 %)</failure></testcase>
+      <testcase classname="hot-and-stream.linux-5.4+root-aging" name="pgscan_kswapd &lt; 1"><system-out>kept: `pgscan_kswapd &lt; 1`, linux-5.4+root-aging: 27182 -&gt; 27062 (-0.4 %)</system-out></testcase>
+    </testsuite>
+    "#);
+    let again = shown(&scene, &format!("compare {SMALL} -q --junit limits.xml"), &limits);
+    assert!(again.ends_with("exit 1"), "what is there stays: {again}");
+}
+
 #[test]
 fn what_is_no_limit_is_refused_before_anything_runs_and_unknown_names_after_it() {
     let scene = Scene::new();

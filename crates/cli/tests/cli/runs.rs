@@ -202,6 +202,8 @@ fn help_of_each_command() {
                              again
           --fail-if <LIMIT>  End with code 5 if this is so for any run beside the baseline; may be
                              repeated [example: 'files_per_sec < -5%']
+          --junit <FILE>     Write the limits, and what came of them, to this new file as JUnit's XML,
+                             for CI [example: limits.xml]
           --events <WHICH>   Events to keep with the recording, for `explain`, `trace` and heatmaps:
                              those of reclaim, or of all pages [default: none] [possible values: none,
                              reclaim, pages]

@@ -17,7 +17,7 @@ mod data;
 mod html;
 mod look;
 mod markdown;
-mod markup;
+pub(crate) mod markup;
 mod svg;
 mod table;
 #[cfg(test)]

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::document::number::plain;
 use crate::document::{Section, Table, row};
 use crate::judge::Judged;
+use crate::render::markup::escaped;
 
 /// The limits, and why what came of them is not what numbers say; empty without any.
 pub(crate) fn limits(judged: &[Judged]) -> Section {
@@ -25,6 +26,29 @@ pub(crate) fn limits_value(judged: &[Judged]) -> Value {
         })
     };
     judged.iter().map(object).collect()
+}
+
+/// A suite of tests in JUnit's XML, as CI systems read it: a limit on a column is a test, and a doubt is printed by it.
+pub fn junit(workload: &str, judged: &[Judged]) -> String {
+    let failures = judged.iter().filter(|judged| judged.outcome.fails()).count();
+    let name = escaped(workload);
+    let mut xml = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+         <testsuite name=\"pagetide {name}\" tests=\"{}\" failures=\"{failures}\">\n",
+        judged.len()
+    );
+    for judged in judged {
+        let told = escaped(&judged.told());
+        let inside = match judged.outcome {
+            outcome if outcome.fails() => {
+                format!("<failure message=\"limit is {}\">{told}</failure>", outcome.word())
+            }
+            outcome => format!("<system-out>{}: {told}</system-out>", outcome.word()),
+        };
+        let (limit, label) = (escaped(&judged.limit), escaped(&judged.label));
+        xml += &format!("  <testcase classname=\"{name}.{label}\" name=\"{limit}\">{inside}</testcase>\n");
+    }
+    xml + "</testsuite>\n"
 }
 
 /// For rows of CSV: the column, the limit, and its outcome.
