@@ -11,9 +11,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use thiserror::Error;
 use trace::Trace;
 
-use crate::language::metric::MetricSpec;
-use crate::language::names::UnknownName;
-use crate::language::params::{ParamError, ParamSpec, Params};
 use crate::parts::footprint::{Footprint, MachineSize};
 use crate::parts::need::Need;
 use crate::programs::anon_and_file::{self, AnonAndFile};
@@ -28,6 +25,9 @@ use crate::programs::small_files::{self, SmallFiles};
 use crate::system::System;
 use crate::system::outcome::{Outcome, WorkloadError};
 use crate::written::{self, Described, Mistake};
+use language::metric::MetricSpec;
+use language::names::UnknownName;
+use language::params::{ParamError, ParamSpec, Params};
 
 /// What there is to know about a workload before it runs.
 #[derive(Debug, Clone, Copy)]

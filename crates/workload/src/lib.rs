@@ -26,10 +26,12 @@ pub mod written;
 
 /// How people and files say what runs: the words of all crates, and what files and kernels need beside them.
 mod language {
+    pub mod amount;
+    pub mod params;
     pub mod table;
     pub mod vocabulary;
 
-    pub use ::language::{amount, metric, names, params};
+    pub use ::language::{metric, names};
 }
 
 /// What several programs have in common.

@@ -41,13 +41,13 @@ pub use layout::Layout;
 use layout::{Placed, pages_of};
 pub use sample::{ONE_IN_MAX, Sample, UNIT_PAGES};
 
-use crate::language::amount::Warmup;
-use crate::language::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS, metric};
-use crate::language::names::UnknownName;
 use crate::parts::group_figures::GroupFigures;
 use crate::parts::limits::Limits;
 use crate::system::outcome::{Outcome, WorkloadError};
 use crate::system::{OpenMode, System};
+use language::amount::Warmup;
+use language::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS, metric};
+use language::names::UnknownName;
 use trace::requests::{RequestKind, TraceError, TraceFormat, TraceReader};
 
 /// The metrics that head the report of a replay on a machine.

@@ -9,7 +9,7 @@ use std::fmt;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::language::names::UnknownName;
+use language::names::UnknownName;
 
 /// A place in a text, for people: both count from 1, columns in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-use crate::language::names::UnknownName;
+use language::names::UnknownName;
 
 /// All names of one program, in the order in which lists show them.
 #[derive(Debug, Clone, Copy, Default)]

@@ -6,10 +6,10 @@
 
 use units::{Bytes, Nanos};
 
-use crate::language::params::Params;
 use crate::system::errno::{Errno, SystemError};
 use crate::system::outcome::WorkloadError;
 use crate::system::{Gate, OpenMode, Portable, System, TaskSpec};
+use language::params::Params;
 
 /// The CPU that all workers stay on: one order of accesses, and one stock of charges.
 const CPU: u16 = 0;

@@ -26,8 +26,6 @@ mod plan;
 use units::{Bytes, Nanos, PAGE_SIZE};
 
 use self::plan::{Action, Plan, Step, Who};
-use crate::language::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS, metric};
-use crate::language::params::{ParamError, ParamSpec, Params};
 use crate::parts::chance;
 use crate::parts::footprint::{Footprint, MachineSize};
 use crate::parts::need::Need;
@@ -35,6 +33,8 @@ use crate::parts::turns::{Crew, Round, Topology, Turn, shuffled};
 use crate::system::errno::{Errno, SystemError};
 use crate::system::outcome::{Outcome, WorkloadError};
 use crate::system::{Advice, System};
+use language::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS, metric};
+use language::params::{ParamError, ParamSpec, Params};
 
 /// The name in the catalog.
 pub const NAME: &str = "anon-and-file";

@@ -43,8 +43,6 @@ use std::sync::Arc;
 use trace::Trace;
 use units::Bytes;
 
-use crate::language::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS, metric};
-use crate::language::params::{ParamError, ParamKind, ParamSpec, Params};
 use crate::parts::footprint::Footprint;
 use crate::parts::group_figures::GroupFigures;
 use crate::parts::limits::Limits;
@@ -52,6 +50,8 @@ use crate::system::System;
 use crate::system::errno::Errno;
 use crate::system::outcome::{Outcome, WorkloadError};
 use counts::Counts;
+use language::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS, metric};
+use language::params::{ParamError, ParamKind, ParamSpec, Params};
 use plan::Plan;
 use player::Course;
 pub use player::Pace;

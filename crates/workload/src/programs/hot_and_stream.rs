@@ -20,14 +20,14 @@
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Nanos};
 
-use crate::language::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS, metric};
-use crate::language::params::{ParamError, ParamSpec, Params};
 use crate::parts::buffer;
 use crate::parts::chance::{self, Started};
 use crate::parts::footprint::{Footprint, MachineSize};
 use crate::parts::memory_stat::MemoryStat;
 use crate::system::outcome::{Outcome, WorkloadError};
 use crate::system::{OpenMode, System, TaskSpec};
+use language::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS, metric};
+use language::params::{ParamError, ParamSpec, Params};
 
 /// The name in the catalog.
 pub const NAME: &str = "hot-and-stream";

@@ -31,14 +31,14 @@
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Nanos, PAGE_SIZE, Stream};
 
-use crate::language::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS, TIME_RESOLUTION_US, metric};
-use crate::language::params::{ParamError, ParamSpec, Params};
 use crate::parts::chance::{self, Started};
 use crate::parts::counters::Counters;
 use crate::parts::footprint::{Footprint, MachineSize};
 use crate::system::errno::{Errno, SystemError};
 use crate::system::outcome::{Outcome, WorkloadError};
 use crate::system::{Advice, OpenMode, System, TaskSpec};
+use language::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS, TIME_RESOLUTION_US, metric};
+use language::params::{ParamError, ParamSpec, Params};
 
 /// The name in the catalog.
 pub const NAME: &str = "huge-faults";

@@ -32,14 +32,14 @@
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Nanos, PAGE_SIZE, Pages};
 
-use crate::language::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS, metric};
-use crate::language::params::{ParamError, ParamSpec, Params};
 use crate::parts::chance::{self, Started};
 use crate::parts::creators::Place;
 use crate::parts::footprint::{Footprint, MachineSize};
 use crate::system::errno::{Errno, SystemError};
 use crate::system::outcome::{Outcome, WorkloadError};
 use crate::system::{OpenMode, Portable, System, TaskSpec};
+use language::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS, metric};
+use language::params::{ParamError, ParamSpec, Params};
 
 /// The name in the catalog.
 pub const NAME: &str = "inode-storm";

@@ -19,13 +19,13 @@
 
 use units::{Bytes, Nanos, PAGE_SIZE};
 
-use crate::language::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS, metric};
-use crate::language::params::{ParamError, ParamSpec, Params};
 use crate::parts::chance;
 use crate::parts::footprint::{Footprint, MachineSize};
 use crate::parts::turns::{Crew, Round, Topology, Turn, shuffled};
 use crate::system::outcome::{Outcome, WorkloadError};
 use crate::system::{Advice, FileMapping, OpenMode, System};
+use language::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS, metric};
+use language::params::{ParamError, ParamSpec, Params};
 
 /// The name in the catalog.
 pub const NAME: &str = "mapped-and-stream";

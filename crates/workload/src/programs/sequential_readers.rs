@@ -20,8 +20,6 @@
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Nanos, PAGE_SIZE};
 
-use crate::language::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS, metric};
-use crate::language::params::{ParamError, ParamSpec, Params};
 use crate::parts::buffer;
 use crate::parts::chance::{self, Started};
 use crate::parts::counters::Counters;
@@ -29,6 +27,8 @@ use crate::parts::footprint::{Footprint, MachineSize};
 use crate::system::errno::SystemError;
 use crate::system::outcome::{Outcome, WorkloadError};
 use crate::system::{OpenMode, System, TaskSpec};
+use language::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS, metric};
+use language::params::{ParamError, ParamSpec, Params};
 
 /// The name in the catalog.
 pub const NAME: &str = "sequential-readers";

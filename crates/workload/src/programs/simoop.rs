@@ -32,14 +32,14 @@ mod tasks;
 
 use units::{Bytes, Nanos, PAGE_SIZE};
 
-use crate::language::metric::{Better, MetricSpec, TIME_RESOLUTION_US, metric};
-use crate::language::params::{ParamError, ParamSpec, Params};
 use crate::parts::chance::{self, Started};
 use crate::parts::counters::Counters;
 use crate::parts::footprint::{Footprint, MachineSize};
 use crate::system::errno::SystemError;
 use crate::system::outcome::{Outcome, WorkloadError};
 use crate::system::{System, TaskSpec};
+use language::metric::{Better, MetricSpec, TIME_RESOLUTION_US, metric};
+use language::params::{ParamError, ParamSpec, Params};
 use rates::Report;
 use tasks::{Tree, Walker, Work, Worker};
 

@@ -24,14 +24,14 @@
 
 use units::{Bytes, Nanos, PAGE_SIZE};
 
-use crate::language::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS, metric};
-use crate::language::params::{ParamError, ParamSpec, Params};
 use crate::parts::chance::{self, Started};
 use crate::parts::creators::Place;
 use crate::parts::footprint::{Footprint, MachineSize};
 use crate::system::errno::{Errno, SystemError};
 use crate::system::outcome::{Outcome, WorkloadError};
 use crate::system::{CpuTime, System, TaskSpec};
+use language::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS, metric};
+use language::params::{ParamError, ParamSpec, Params};
 
 /// The name in the catalog.
 pub const NAME: &str = "small-files";

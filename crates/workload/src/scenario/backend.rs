@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::language::names::UnknownName;
 use crate::scenario::guest::Guest;
+use language::names::UnknownName;
 
 /// The name of the machine that a guest of QEMU's is: its model for simulations, and the only machine that
 /// `vm:VERSION` can be.

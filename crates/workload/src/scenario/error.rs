@@ -6,10 +6,10 @@ use thiserror::Error;
 use units::{Bytes, ParseUnitError};
 
 use crate::catalog::InputError;
-use crate::language::names::UnknownName;
 use crate::language::table::Position;
 use crate::language::vocabulary::KernelError;
 use crate::scenario::bounds::{INTERVAL_MAX, INTERVAL_MIN, MEM_MAX, MEM_MIN, SCHEMA, interval_text};
+use language::names::UnknownName;
 
 /// A mistake in a scenario file and its place, if it has one.
 #[derive(Debug, Clone, PartialEq, Eq)]

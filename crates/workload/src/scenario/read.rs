@@ -9,8 +9,6 @@ use toml::de::{DeTable, DeValue};
 use units::Seed;
 
 use crate::catalog::{InputError, Workload, WorkloadSpec};
-use crate::language::names::UnknownName;
-use crate::language::params::ParamError;
 use crate::language::table::{Entry, Position, entries, kind_of};
 use crate::language::vocabulary::{KernelSpec, Vocabulary};
 use crate::scenario::backend::Backend;
@@ -23,6 +21,8 @@ use crate::scenario::real::{
 use crate::scenario::resolved::Scenario;
 use crate::scenario::swap::{Swap, check_swap};
 use crate::scenario::values::{parse_interval, parse_mem, parse_sysctl_value};
+use language::names::UnknownName;
+use language::params::ParamError;
 
 const KEYS: [&str; 13] = [
     "schema", "workload", "program", "kernel", "machine", "mem", "swap", "seed", "interval", "backend",

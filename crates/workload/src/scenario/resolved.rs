@@ -6,12 +6,12 @@ use std::fmt::Write as _;
 use units::{Bytes, Nanos, Seed};
 
 use crate::catalog::Workload;
-use crate::language::params::ParamValue;
 use crate::language::vocabulary::KernelSpec;
 use crate::scenario::backend::Backend;
 use crate::scenario::bounds::{SCHEMA, interval_text};
 use crate::scenario::guest::Guest;
 use crate::scenario::swap::Swap;
+use language::params::ParamValue;
 
 /// A run, fully resolved. A simulated one has a kernel, a machine and memory; a guest has memory and
 /// is a machine of its own; this host has nothing to choose.

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::language::metric::Better;
-use crate::language::params::{ParamSpec, ParamValue, Params};
 use crate::written::expression::{Expression, MEMORY, TASK, Values};
+use language::metric::Better;
+use language::params::{ParamSpec, ParamValue, Params};
 
 /// A workload file.
 #[derive(Debug)]

@@ -14,9 +14,9 @@ mod tests;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::language::names::UnknownName;
 use crate::language::table::Mistake;
 use crate::written::fio::job::{Job, Out, at, word};
+use language::names::UnknownName;
 
 /// A job file in the language of workload files.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use units::Nanos;
 
-use crate::language::metric::Better;
 use crate::language::table::{Entry, Mistake, Table};
 use crate::system::outcome::{Outcome, WorkloadError};
 use crate::system::{Errno, OpenMode, System};
 use crate::written::definition::{Definition, Measured, MetricDefinition, Span, Step, TaskGroup, each_step};
 use crate::written::scope::{Scope, check_word};
 use crate::written::tally::Tally;
+use language::metric::Better;
 
 const KINDS: [&str; 7] = ["seconds", "resident", "vmstat", "stat", "latency", "rate", "operations"];
 const KEYS: [&str; 16] = [

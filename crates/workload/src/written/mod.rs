@@ -31,8 +31,6 @@ mod walk;
 
 use std::sync::Arc;
 
-use crate::language::metric::{MetricSpec, TIME_RESOLUTION_SECONDS, TIME_RESOLUTION_US};
-use crate::language::params::{ParamError, ParamSpec, Params};
 pub use crate::language::table::Mistake;
 use crate::parts::footprint::{Footprint, MachineSize};
 use crate::parts::need::Need;
@@ -40,6 +38,8 @@ use crate::system::System;
 use crate::system::outcome::{Outcome, WorkloadError};
 use crate::written::definition::{Bound, Definition, Measured, Step, each_step};
 pub use crate::written::read::is_one;
+use language::metric::{MetricSpec, TIME_RESOLUTION_SECONDS, TIME_RESOLUTION_US};
+use language::params::{ParamError, ParamSpec, Params};
 
 /// What a seed decides.
 const VARIES: &[&str] = &[

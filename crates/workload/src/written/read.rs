@@ -8,12 +8,12 @@ use std::cell::Cell;
 use toml::de::{DeTable, DeValue};
 use units::{Bytes, parse_size};
 
-use crate::language::params::{ParamKind, ParamSpec, Share};
 use crate::language::table::{Entry, Mistake, Source, Table};
 use crate::written::definition::{Definition, FileSet, FileState, Group, Head, Place, TaskGroup};
 use crate::written::expression::{Expression, MEMORY, TASK, Unit};
 use crate::written::scope::{NAME_LEN_MAX, Scope, check_word};
 use crate::written::{measure, order, steps};
+use language::params::{ParamKind, ParamSpec, Share};
 
 const KEYS: [&str; 10] =
     ["name", "help", "params", "phases", "prepares", "keep_caches", "groups", "files", "tasks", "metrics"];

@@ -1,7 +1,7 @@
 //! The crates for crates.io, as cargo packages them.
 //!
-//! `cargo xtask dist --check` compiles them from their packages. Left out: publishing, and whether a version breaks those
-//! who use the last one, as there is none yet.
+//! `cargo xtask dist --check` compiles them from their packages. Left out: publishing, and whether a version breaks
+//! those who use the last one, as there is none yet.
 
 use std::fs;
 

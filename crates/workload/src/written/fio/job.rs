@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 
 use units::{Bytes, Nanos, parse_size};
 
-use crate::language::names::UnknownName;
 use crate::language::table::{Mistake, Position};
+use language::names::UnknownName;
 
 /// Engines whose calls wait for what they ask.
 const PLAIN: [&str; 5] = ["sync", "psync", "vsync", "pvsync", "pvsync2"];

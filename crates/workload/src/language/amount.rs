@@ -1,0 +1,3 @@
+//! Amounts under the name that files of this crate have for them; they are in the crate `language`.
+
+pub use ::language::amount::*;
