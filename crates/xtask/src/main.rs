@@ -65,7 +65,9 @@ fn main() -> ExitCode {
         }
         ["test", "quick", ref crates @ ..] => quick::test(crates),
         ["test", "full"] => {
-            let mut report = test(full::STEPS);
+            let mut report = test(full::STEPS + 2);
+            report.step("damaged files of others", damaged);
+            report.step("what people install, twice", dist::check);
             full::test(&mut report);
             report.tell_times();
             report
@@ -117,6 +119,12 @@ fn test(more: usize) -> Report {
     report.step("the Python package", python::test);
     report.step("tests", || cargo(&["test", "--workspace", "--no-fail-fast", "--locked"], &[]));
     report
+}
+
+/// Gives every reader of what others wrote damaged bytes for ten minutes, where an ordinary test takes a moment.
+fn damaged() -> Outcome {
+    let arguments = ["test", "--package=pagetide-lab", "--locked", "--test=lab", "foreign"];
+    cargo(&arguments, &[("PAGETIDE_DAMAGE_SECONDS", "600")])
 }
 
 fn only(name: &str, run: impl FnOnce() -> Outcome) -> Report {
