@@ -1,8 +1,9 @@
 //! Questions that the field has open, on the model and on real kernels: the tables of `docs/cases`.
 //!
 //! `data/cases/NAME.toml` says which runs answer a question, `data/cases.csv` what each of them gave, and a place
-//! `<!-- table: T -->` in `docs/cases/NAME.md` shows it. `cases [--model] [NAME...]` runs them and writes both, by the command
-//! line itself, as a reader would; `cases --check` runs the model again, which has to give the same to the last digit.
+//! `<!-- table: T -->` in the page of that name shows it. `cases [--model] [NAME...]` runs them and writes both, by the
+//! command line itself, as a reader would; `cases --check` runs the model again, which has to give the same to the
+//! last digit.
 //!
 //! Left out: whether a real kernel still gives what is kept; it is another each time, within the spread that is shown.
 //! Neighbour: [`crate::real`], for the loads of the sources.
@@ -80,26 +81,36 @@ struct Column {
     real: Option<String>,
 }
 
+impl Column {
+    /// What the model runs it on: the machine of User-Mode Linux, unless another is named.
+    fn options(&self) -> String {
+        let machine = if self.kernel.contains("--machine") { "" } else { "--machine guest-uml " };
+        format!("{machine}--kernel {}", self.kernel)
+    }
+}
+
 /// What one run of a table gave, each repeat: (case, table, row, column, model or real, figure) to values.
 type Kept = BTreeMap<[String; 6], Vec<f64>>;
 
 /// Runs these cases, or all, and writes what they gave. Real kernels that are not here keep what they gave before.
 pub(crate) fn run(names: &[&str], with_real: bool) -> Result<(), Box<dyn Error>> {
-    let mut kept = kept()?;
     for (name, case) in cases(names)? {
         for table in &case.table {
             for (row, column) in each(table) {
-                measure(&mut kept, &name, table, row, column, with_real)?;
+                let mut now = Kept::new();
+                measure(&mut now, &name, table, row, column, with_real)?;
+                // Somebody else may run other cases meanwhile.
+                let mut kept = kept()?;
+                kept.append(&mut now);
                 std::fs::write(path(KEPT), text(&kept))?;
             }
         }
     }
-    let known = known()?;
+    let (mut kept, known) = (kept()?, known()?);
     kept.retain(|key, _| known.contains(key));
     std::fs::write(path(KEPT), text(&kept))?;
-    for (name, case) in cases(&[])? {
-        let page = page(&name);
-        std::fs::write(&page, rendered(&std::fs::read_to_string(&page)?, &name, &case, &kept)?)?;
+    for page in pages()? {
+        std::fs::write(&page, rendered(&page, &kept)?)?;
     }
     Ok(())
 }
@@ -138,7 +149,7 @@ fn measure(
     with_real: bool,
 ) -> Result<(), Box<dyn Error>> {
     let common = format!("{} {}", table.run, row.with);
-    let model = format!("{common} --machine guest-uml --kernel {}", column.kernel);
+    let model = format!("{common} {}", column.options());
     let mut runs = vec![("model", model, SEEDS)];
     if let Some(on) = column.real.as_ref().filter(|_| with_real) {
         match real_options(on) {
@@ -218,9 +229,12 @@ fn known() -> Result<BTreeSet<[String; 6]>, Box<dyn Error>> {
     for (case, content) in cases(&[])? {
         for table in &content.table {
             for (row, column) in each(table) {
-                for (on, figure) in ["model", "real"].iter().flat_map(|on| table.figures.iter().map(move |f| (on, f)))
+                for (on, figure) in
+                    ["model", "real"].iter().flat_map(|on| table.figures.iter().map(move |f| (on, f)))
                 {
-                    known.insert([&case, &table.name, &row.label, &column.label, *on, &figure.of].map(str::to_owned));
+                    known.insert(
+                        [&case, &table.name, &row.label, &column.label, *on, &figure.of].map(str::to_owned),
+                    );
                 }
             }
         }
@@ -237,7 +251,8 @@ fn kept() -> Result<Kept, Box<dyn Error>> {
     let mut kept = Kept::new();
     for line in lines {
         let mut cells: Vec<&str> = line.split(',').collect();
-        let values = cells.pop().unwrap_or_default().split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
+        let values =
+            cells.pop().unwrap_or_default().split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
         let key: [&str; 6] = cells.try_into().map_err(|_| format!("{KEPT}: `{line}`"))?;
         kept.insert(key.map(str::to_owned), values);
     }
@@ -254,17 +269,22 @@ fn text(kept: &Kept) -> String {
 }
 
 /// A page with its tables as they are kept.
-fn rendered(page: &str, name: &str, case: &Case, kept: &Kept) -> Result<String, Box<dyn Error>> {
-    let mut text = String::new();
-    let mut lines = page.lines();
+fn rendered(page: &Path, kept: &Kept) -> Result<String, Box<dyn Error>> {
+    let name = page.file_stem().unwrap_or_default().to_string_lossy();
+    let tables: Vec<Table> = (cases(&[])?.into_iter())
+        .filter(|(case, _)| *case == name)
+        .flat_map(|(_, case)| case.table)
+        .collect();
+    let shown = std::fs::read_to_string(page)?;
+    let (mut text, mut lines) = (String::new(), shown.lines());
     while let Some(line) = lines.next() {
         text += line;
         text += "\n";
         let asked = |begin: &str| line.strip_prefix(begin).and_then(|rest| rest.strip_suffix(CLOSE));
         let body = match (asked(BEGIN), asked(SOURCES)) {
             (Some(wanted), _) => {
-                let table = case.table.iter().find(|table| table.name == wanted);
-                self::table(name, table.ok_or_else(|| format!("{name}: no table `{wanted}`"))?, kept)
+                let table = tables.iter().find(|table| table.name == wanted);
+                self::table(&name, table.ok_or_else(|| format!("{name}: no table `{wanted}`"))?, kept)
             }
             (None, Some(wanted)) => real::figures(wanted)?,
             (None, None) => continue,
@@ -298,7 +318,8 @@ fn table(case: &str, table: &Table, kept: &Kept) -> String {
     for row in &table.rows {
         for (number, of) in table.figures.iter().enumerate() {
             let label = if number == 0 { &*row.label } else { "" };
-            let mut line = if with_figures { format!("| {label} | {} |", of.what) } else { format!("| {label} |") };
+            let mut line =
+                if with_figures { format!("| {label} | {} |", of.what) } else { format!("| {label} |") };
             for column in &table.columns {
                 let sides = column.real.iter().map(|_| "real").chain(["model"]);
                 line += &sides.map(|on| format!(" {} |", cell(row, column, on, of))).collect::<String>();
@@ -318,7 +339,7 @@ fn commands(table: &Table) -> Vec<String> {
     let common = format!("pagetide run {} {with}", table.run);
     let real = table.columns.iter().rev().find_map(|column| column.real.as_ref());
     let on = real.map(|on| format!("{} --on {}", common.trim(), on.replace(OWN, "PATH_OF_")));
-    let of_model = |column: &Column| format!("{} --machine guest-uml --kernel {}", common.trim(), column.kernel);
+    let of_model = |column: &Column| format!("{} {}", common.trim(), column.options());
     on.into_iter().chain(table.columns.last().map(of_model)).collect()
 }
 
@@ -342,8 +363,13 @@ fn path(of: &str) -> PathBuf {
     Path::new(ROOT).join(of)
 }
 
-fn page(name: &str) -> PathBuf {
-    path(PAGES).join(format!("{name}.md"))
+/// Those that have a place for a table.
+fn pages() -> std::io::Result<Vec<PathBuf>> {
+    let files = std::fs::read_dir(path(PAGES))?.map(|entry| Ok(entry?.path()));
+    let mut pages: Vec<PathBuf> = files.collect::<std::io::Result<_>>()?;
+    pages.retain(|file| file.extension().is_some_and(|extension| extension == "md"));
+    pages.sort();
+    Ok(pages)
 }
 
 #[cfg(test)]
@@ -356,16 +382,29 @@ mod tests {
         assert_eq!(text(&kept), std::fs::read_to_string(path(KEPT)).unwrap());
         let known = known().unwrap();
         assert!(kept.keys().all(|key| known.contains(key)), "a table has gone: run `cases`");
+        for page in pages().unwrap() {
+            let shown = std::fs::read_to_string(&page).unwrap();
+            assert!(rendered(&page, &kept).unwrap() == shown, "{} is stale: run `cases`", page.display());
+        }
         for (name, case) in cases(&[]).unwrap() {
-            let shown = std::fs::read_to_string(page(&name)).unwrap();
-            assert!(rendered(&shown, &name, &case, &kept).unwrap() == shown, "{name}.md is stale: run `cases`");
+            let shown = std::fs::read_to_string(path(PAGES).join(format!("{name}.md"))).unwrap();
             for table in &case.table {
                 assert!(shown.contains(&format!("{BEGIN}{}{CLOSE}", table.name)), "{name}: {}", table.name);
-                for row in &table.rows {
-                    assert!(!row.label.contains(','), "{name}: `{}`", row.label);
-                }
+                assert!(table.rows.iter().all(|row| !row.label.contains(',')), "{name}: {}", table.name);
             }
         }
+    }
+
+    #[test]
+    fn every_workload_of_a_case_is_right() {
+        let files = std::fs::read_dir(path(PAGES)).unwrap().map(|entry| entry.unwrap().path());
+        let mut count = 0;
+        for file in files.filter(|file| file.extension().is_some_and(|extension| extension == "toml")) {
+            let spec = workload::WorkloadSpec::of_file(&std::fs::read_to_string(&file).unwrap()).unwrap();
+            assert_eq!(Some(spec.name), file.file_stem().and_then(|stem| stem.to_str()));
+            count += 1;
+        }
+        assert!(count >= 6);
     }
 
     #[test]

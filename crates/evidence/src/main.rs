@@ -7,7 +7,8 @@
 //! | `rows [SCENARIO...]` | rows that the model was fitted to, with their commands | `data/*reference.toml` |
 //! | `hits [--check]` | `data/hits.csv`: how many of them hit; or where fewer do | `data/*reference.toml` |
 //! | `real [--check \| RUN...]` | `data/real-sources.csv`: the sources' loads, as `hits` | `data/real-sources.toml` |
-//! | `cases [--model] [NAME...]` | nothing; it writes tables of `docs/cases`; `--check`: whether the model still gives them | `data/cases` |
+//! | `cases [--model] [NAME...]` | nothing; it writes the tables of `docs/cases` | `data/cases` |
+//! | `cases --check` | nothing: whether the model still gives them | `data/cases.csv` |
 //! | `slab-skew` | `docs/slab-skew.md`: slab against page cache, taken apart | `data/slab-skew.md` |
 //! | `sources [--kept]` | `docs/sources.md`; or with the sources' own machines kept | `data/*sources.*` |
 //! | `workloads` | `docs/workloads.md`: what the workloads are | `data/workloads.md`, `data/workloads.toml` |

@@ -218,17 +218,24 @@ pub(crate) fn table(source: u8) -> Result<String, LabError> {
     Ok(format!("{hit} of {all} figures hit.\n\n{text}\n```sh\n{}\n```", commands.join("\n")))
 }
 
-/// One figure under several loads, which `wanted` names behind it: `slab_share small_files_52 small_files_54`.
+/// One figure under several loads, which `wanted` names behind it: `slab_share small_files_52 small_files_54`; a
+/// counter with the phase up to which it counts, `extfrag_events@warm`.
 pub(crate) fn figures(wanted: &str) -> Result<String, Box<dyn Error>> {
     let mut words = wanted.split_whitespace();
-    let of = words.next().unwrap_or_default();
+    let (of, until) = words.next().map_or(("", None), |word| match word.split_once('@') {
+        Some((of, until)) => (of, Some(until)),
+        None => (word, None),
+    });
     let (runs, kept) = (real(), kept());
     let mut text = String::from("| kernel | source | real kernel | model |\n|---|---:|---:|---:|\n");
     for name in words {
         let run = runs.iter().find(|run| run.name == name).ok_or_else(|| format!("no run `{name}`"))?;
-        let wanted = run.figures.iter().find(|figure| figure.of == of);
+        let wanted = run.figures.iter().find(|figure| figure.of == of && figure.until.as_deref() == until);
         let wanted = wanted.ok_or_else(|| format!("`{name}` has no `{of}`"))?;
-        let model = kept.iter().find(|model| model.run == name && model.figure == of);
+        let is_it = |model: &&Model| {
+            model.run == name && model.figure == of && model.until == until.unwrap_or_default()
+        };
+        let model = kept.iter().find(is_it);
         let repeats: Vec<String> = wanted.real.iter().copied().map(figure).collect();
         let value = model.and_then(|model| model.value).map_or_else(|| "-".to_owned(), figure);
         let source = wanted.source.as_deref().unwrap_or("-");

@@ -1,7 +1,7 @@
 //! `cargo xtask test full`: everything that `cargo xtask test` does, and what takes hours.
 //!
 //! The site of documents, the playground in a browser, many more random worlds in a release build, rows that the model
-//! was fitted to, and wrong code put before the tests of `mm`.
+//! was fitted to, the tables of `docs/cases`, and wrong code put before the tests of `mm`.
 //! When all of it has passed, a file below cargo's target folder says of which commit; `cargo xtask test` ends with it.
 //! Left out: who else ran it, and where.
 
@@ -37,7 +37,7 @@ pub(crate) fn check_worlds() -> Outcome {
 }
 
 /// The steps behind those of an ordinary test.
-pub(crate) const STEPS: usize = 5;
+pub(crate) const STEPS: usize = 6;
 
 /// Adds them to `report`, and notes it if all have passed.
 pub(crate) fn test(report: &mut Report) {
@@ -51,6 +51,13 @@ pub(crate) fn test(report: &mut Report) {
     report.step("tuned rows", || {
         let run = ["run", "--package=pagetide-evidence", "--release", "--locked", "--", "hits", "--check"];
         cargo(&run, &[])
+    });
+    report.step("cases", || {
+        let run = ["run", "--package=pagetide-evidence", "--release", "--locked", "--", "cases", "--check"];
+        match built::build("release") {
+            Outcome::Passed(_) => cargo(&run, &[]),
+            failed => failed,
+        }
     });
     report.step("mutants", || mutants::run(&[]));
     if report.all_passed() {

@@ -69,6 +69,16 @@ fn a_file_has_the_report_of_a_built_in_workload() {
 }
 
 #[test]
+fn a_task_knows_its_number() {
+    let scene = Scene::new();
+    let file = "name = \"x\"\n[tasks.maker]\ncount = 3\nsteps = [{ create = \"new\", count = \"$task + 1\", label = \"new\" }]\n\
+        [metrics]\nmade = { operations = \"new\" }\n";
+    scene.file("x.toml", file);
+    let report = scene.data("run x.toml --mem 64M --format csv");
+    assert!(report.lines().any(|line| line.contains("made,,6")), "1 and 2 and 3: {report}");
+}
+
+#[test]
 fn jobs_of_fio_run_and_say_what_they_ignore() {
     let scene = Scene::new();
     for name in ["scan", "lookup", "create"] {

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use recording::{Phase, is_gauge};
+use workload::WorkloadSpec;
 
 /// Values of counters by name, as read at one moment.
 pub(crate) type Counters = BTreeMap<String, u64>;
@@ -34,9 +35,17 @@ pub(crate) fn phases(
     ended.into_iter().map(phase).collect()
 }
 
-/// The workload's metrics, those that are called as a counter with that counter's value: the
-/// workload and the monitor read it one after the other, and one name is one number.
-pub(crate) fn as_counted(mut metrics: BTreeMap<String, f64>, vmstat: &Counters) -> BTreeMap<String, f64> {
+/// The metrics of `workload`, those that are called as a counter with that counter's value: the workload and the
+/// monitor read it one after the other, and one name is one number. A workload of a file says itself over which
+/// phases its metrics count.
+pub(crate) fn as_counted(
+    mut metrics: BTreeMap<String, f64>,
+    workload: &str,
+    vmstat: &Counters,
+) -> BTreeMap<String, f64> {
+    if WorkloadSpec::find(workload).is_err() {
+        return metrics;
+    }
     for (name, metric) in &mut metrics {
         if let Some(&count) = vmstat.get(name).filter(|_| !is_gauge(name)) {
             *metric = count as f64;
@@ -67,9 +76,12 @@ mod tests {
     #[test]
     fn a_metric_with_a_counters_name_is_that_counter_over_the_whole_run() {
         let metrics = [("thp_fault_alloc", 34.0), ("percentage_huge", 15.0), ("nr_free_pages", 3.0)];
-        let metrics = metrics.map(|(name, value)| (name.to_owned(), value)).into();
+        let metrics: BTreeMap<_, _> = metrics.map(|(name, value)| (name.to_owned(), value)).into();
         let vmstat = [("thp_fault_alloc", 35), ("nr_free_pages", 9)];
-        let told = as_counted(metrics, &vmstat.map(|(name, count)| (name.to_owned(), count)).into());
-        assert_eq!(told.into_values().collect::<Vec<_>>(), [3.0, 15.0, 35.0]);
+        let vmstat = vmstat.map(|(name, count)| (name.to_owned(), count)).into();
+        let told =
+            |workload| as_counted(metrics.clone(), workload, &vmstat).into_values().collect::<Vec<_>>();
+        assert_eq!(told("huge-faults"), [3.0, 15.0, 35.0]);
+        assert_eq!(told("of-a-file"), [3.0, 15.0, 34.0], "it may count over one phase");
     }
 }

@@ -322,7 +322,7 @@ fn filled(identity: Recording, mut result: LinuxResult) -> Recording {
     let ended = result.phases.into_iter().map(|phase| (phase.name, phase.at_ns, phase.vmstat));
     let vmstat = since(&result.vmstat_before, &result.vmstat);
     let recording = Recording {
-        metrics: as_counted(result.outcome.metrics, &vmstat),
+        metrics: as_counted(result.outcome.metrics, &identity.workload, &vmstat),
         samples: result.outcome.samples,
         vmstat,
         memcg: result.memcg,

@@ -221,7 +221,7 @@ pub fn build(text: &str, mem: Bytes, kernel: &Version) -> Result<(Hardware, Memo
         }
         UML => {
             uml::follow(&mut hardware, kernel, spec.cpu_percent);
-            uml::layout(mem, kernel)
+            uml::layout(mem, kernel, spec.cpus)
         }
         S390 => s390::layout(mem, spec.cpus),
         SERVER => server::by_rule(mem, spec.cpus, spec.nodes),
@@ -283,6 +283,17 @@ mod tests {
         }
         hardware.devices.iter_mut().for_each(|disk| disk.xfs_log = Bytes(0));
         hardware
+    }
+
+    /// `guest-uml+cpus=2` had two CPUs above a kernel for one, which panicked.
+    #[test]
+    fn one_cpu_more_is_one_for_the_kernel_too() {
+        let kernel = Version::parse("linux-6.12").unwrap();
+        for spec in MACHINES {
+            let name = format!("{}+cpus={}", spec.name, spec.cpus + 1);
+            let (hardware, layout) = build(&name, spec.default_mem, &kernel).unwrap();
+            assert_eq!((hardware.cpus, layout.cpus), (spec.cpus + 1, spec.cpus + 1), "{name}");
+        }
     }
 
     #[test]

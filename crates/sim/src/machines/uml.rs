@@ -183,7 +183,7 @@ fn struct_pages(frames: u64) -> u64 {
 }
 
 /// The guest's zone with `mem` of memory.
-pub(super) fn layout(mem: Bytes, kernel: &Version) -> MemoryLayout {
+pub(super) fn layout(mem: Bytes, kernel: &Version, cpus: u16) -> MemoryLayout {
     let measured = nearest(&MEASURED, kernel.base);
     let frames = mem.to_pages_floor().0;
     let beside_structs = frames - struct_pages(frames);
@@ -194,7 +194,7 @@ pub(super) fn layout(mem: Bytes, kernel: &Version) -> MemoryLayout {
         managed_at_boot: Pages(managed - INITRAMFS),
         kept_by_kernel: Pages(measured.kept(frames)),
     };
-    MemoryLayout { nodes: vec![NodeLayout { zones: vec![zone] }], cpus: 1, huge_pages: HugeSupport::Absent }
+    MemoryLayout { nodes: vec![NodeLayout { zones: vec![zone] }], cpus, huge_pages: HugeSupport::Absent }
 }
 
 /// What stands for the boot of a kernel of which no guest was measured.
@@ -251,7 +251,7 @@ mod tests {
     fn marks_and_per_cpu_lists_are_the_guests_to_the_page() {
         for (mib, kernel, min_free_kbytes, marks, sizes) in MARKS {
             let version = Version::parse(kernel).unwrap();
-            let layout = layout(Bytes(mib << 20), &version);
+            let layout = layout(Bytes(mib << 20), &version, 1);
             let mem = Memory::boot(&layout, version, Sysctls::default(), NoTrace).unwrap();
             let zone = &mem.core.alloc.zones()[0];
             let pcp = mem.core.alloc.pcp(CpuId(0), ZoneId(0)).sizes();
@@ -280,8 +280,10 @@ mod tests {
     fn the_rule_gives_every_measured_guest_to_the_page() {
         for (mib, managed) in GUESTS {
             let by_rule = MEASURED.map(|measured| {
-                let zones =
-                    layout(Bytes(mib << 20), &Version::parse(measured.name).unwrap()).nodes.remove(0).zones;
+                let zones = layout(Bytes(mib << 20), &Version::parse(measured.name).unwrap(), 1)
+                    .nodes
+                    .remove(0)
+                    .zones;
                 assert_eq!(zones.iter().map(|zone| zone.kind).collect::<Vec<_>>(), [ZoneKind::Normal]);
                 zones[0].managed.0
             });

@@ -1,8 +1,9 @@
 //! Amounts as a workload file writes them: `"18G"`, `"$hot + 16M"`, `"0.25 * $memory"`, `"20 * 1ms"`.
 //!
 //! Numbers with the suffixes of sizes, counts or times, as the place asks for; parameters by `$name`, `$memory`,
-//! the machine's, and in steps `$task`; `+ - * /` and parentheses. Worked out in 64-bit floats, which hold every size that can be modelled,
-//! and rounded down. Left out: conditions and functions. Next: [`super::read`], which asks for them.
+//! the machine's, and in steps `$task`; `+ - * /` and parentheses. Worked out in 64-bit floats, which hold every size
+//! that can be modelled, and rounded down. Left out: conditions and functions. Next: [`super::read`], which asks for
+//! them.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -54,7 +54,13 @@ impl Scope<'_> {
         for name in read.names() {
             let is_number =
                 |param: &&ParamSpec| !matches!(param.kind, ParamKind::Choice(_) | ParamKind::File);
-            let known = self.params.iter().filter(is_number).map(|param| param.name).chain([MEMORY]).chain(self.of_task.get().then_some(TASK));
+            let known = self
+                .params
+                .iter()
+                .filter(is_number)
+                .map(|param| param.name)
+                .chain([MEMORY])
+                .chain(self.of_task.get().then_some(TASK));
             if !known.clone().any(|known| known == name) {
                 return Err(self.source.unknown(entry.value_at, "parameter", name, known));
             }

@@ -47,6 +47,9 @@ const FILES: &[&str] = &[
     "name = \"x\"\n[params]\nhot = { share = 1.5 }\n[tasks.a]\nsteps = [{ sync = true }]",
     "name = \"x\"\n[params]\nhot = { choice = [] }\n[tasks.a]\nsteps = [{ sync = true }]",
     "name = \"x\"\n[params]\nmemory = { size = 1 }\n[tasks.a]\nsteps = [{ sync = true }]",
+    "name = \"x\"\n[params]\ntask = { size = 1 }\n[tasks.a]\nsteps = [{ sync = true }]",
+    "name = \"x\"\n[files]\nhot = { size = \"$task\" }\n[tasks.a]\nsteps = [{ read = \"hot\" }]",
+    "name = \"x\"\n[tasks.a]\ncount = \"$task\"\nsteps = [{ sync = true }]",
     "name = \"x\"\n[files]\nhot = { size = -1 }\n[tasks.a]\nsteps = [{ read = \"hot\" }]",
     "name = \"x\"\n[files]\nhot = { }\n[tasks.a]\nsteps = [{ read = \"hot\" }]",
     "name = \"x\"\n[files]\nhot = { size = \"$hut\" }\n[tasks.a]\nsteps = [{ read = \"hot\" }]",
@@ -145,7 +148,10 @@ fn every_mistake_in_a_file_is_told_once_with_its_place() {
     line 3, column 7: parameter `hot`: `-3` is not a whole number from 0 to 2^64 - 1 | 
     line 3, column 7: parameter `hot`: `1.5` is not a share from 0 to 1, such as 0.25 | 
     line 3, column 18: `choice` is an empty list | 
-    line 3, column 1: `memory` is no name of a parameter | letters, digits and `_`; `$memory` is the machine's memory
+    line 3, column 1: `memory` is no name of a parameter | letters, digits and `_`; `$memory` is the machine's memory, `$task` a task's number
+    line 3, column 1: `task` is no name of a parameter | letters, digits and `_`; `$memory` is the machine's memory, `$task` a task's number
+    line 3, column 16: unknown parameter `task` | known names: `memory`
+    line 3, column 9: unknown parameter `task` | known names: `memory`
     line 3, column 16: `size`: `-1` has `-` where an amount should be | 
     line 3, column 7: file `hot` has no `size` | add `size = "1G"`
     line 3, column 16: unknown parameter `hut` | known names: `memory`
