@@ -26,12 +26,10 @@ pub mod written;
 
 /// How people and files say what runs: the words of all crates, and what files and kernels need beside them.
 mod language {
-    pub mod amount;
-    pub mod params;
     pub mod table;
     pub mod vocabulary;
 
-    pub use ::language::{metric, names};
+    pub use ::language::{amount, metric, names, params};
 }
 
 /// What several programs have in common.

@@ -8,9 +8,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use language::amount::parse_count;
 use units::{parse_nanos, parse_size};
-
-use crate::language::amount::parse_count;
 
 /// What an amount is of, which decides what suffixes mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

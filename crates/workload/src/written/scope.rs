@@ -5,9 +5,9 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
+use language::params::{ParamKind, ParamSpec};
 use units::parse_size;
 
-use crate::language::params::{ParamKind, ParamSpec};
 use crate::language::table::{Entry, Mistake, Source, Table};
 use crate::written::definition::{Setting, Word};
 use crate::written::expression::{Expression, MEMORY, TASK, Unit};
