@@ -1,6 +1,6 @@
 //! Unknown names and the known ones that they resemble: the source of every "did you mean".
 //!
-//! Left out: what the names mean. Neighbours: [`crate::params`] and [`crate::vocabulary`].
+//! Left out: what the names mean. Neighbour: [`crate::params`].
 
 use std::fmt;
 

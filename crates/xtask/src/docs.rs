@@ -9,7 +9,7 @@ mod page;
 mod typed;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -20,6 +20,9 @@ use crate::say::say;
 use crate::step::Outcome;
 use page::{Shown, renewed};
 use typed::Way;
+
+/// Workloads that pages run by their path.
+const CASES: &str = "docs/cases";
 
 /// What to do when a page does not show what its commands print.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -87,6 +90,7 @@ impl Page {
         let text = fs::read_to_string(root().join(path)).map_err(|error| error.to_string())?;
         let folder = stage.join(path.with_extension(""));
         fs::create_dir_all(folder.join("docs")).map_err(|error| error.to_string())?;
+        symlink(root().join(CASES), folder.join(CASES)).map_err(|error| error.to_string())?;
         Ok(Self { path: path.to_owned(), text, folder, begin: Instant::now(), tried: 0, left: Vec::new() })
     }
 

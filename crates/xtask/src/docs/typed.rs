@@ -16,6 +16,8 @@ pub(crate) enum Way {
 /// Settings of `hot-and-stream` that take a moment; the first two are its files.
 const SMALL: [(&str, &str); 4] = [("hot", "1M"), ("stream", "64M"), ("low", "512k"), ("limit", "16M")];
 const SMALL_MEM: &str = "32M";
+/// The machine that has no less than this.
+const LARGER: (&str, &str) = ("guest-uml", "64M");
 /// Why a command of others is not tried.
 pub(crate) const FOREIGN: &str = "no command of pagetide";
 /// The program that stands for yours.
@@ -92,6 +94,7 @@ fn small(mut words: Vec<String>) -> Vec<String> {
     match place(&words, "--mem") {
         // Several sizes stay several.
         Some(at) if words[at + 1].contains("..") => words[at + 1] = format!("{SMALL_MEM}..64M"),
+        Some(at) if words.iter().any(|word| word == LARGER.0) => words[at + 1] = LARGER.1.to_owned(),
         Some(at) => words[at + 1] = SMALL_MEM.to_owned(),
         None => words.extend(["--mem", SMALL_MEM].map(str::to_owned)),
     }
