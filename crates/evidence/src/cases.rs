@@ -58,9 +58,6 @@ struct Table {
 struct Figure {
     of: String,
     what: String,
-    /// Times of an emulated CPU say nothing of a real one's: then only the model has it.
-    #[serde(default)]
-    model_only: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -87,10 +84,23 @@ impl Column {
         let machine = if self.kernel.contains("--machine") { "" } else { "--machine guest-uml " };
         format!("{machine}--kernel {}", self.kernel)
     }
+
+    /// Its columns in a table.
+    fn sides(&self) -> impl Iterator<Item = &'static str> {
+        self.real.iter().map(|_| REAL).chain([MODEL])
+    }
 }
 
-/// What one run of a table gave, each repeat: (case, table, row, column, model or real, figure) to values.
-type Kept = BTreeMap<[String; 6], Vec<f64>>;
+/// Case, table, row, column, [`MODEL`] or [`REAL`], figure.
+type Key = [String; 6];
+/// What a run of a table gave, each repeat.
+type Kept = BTreeMap<Key, Vec<f64>>;
+const MODEL: &str = "model";
+const REAL: &str = "real";
+
+fn key(case: &str, table: &Table, (row, column): (&Row, &Column), on: &str, figure: &Figure) -> Key {
+    [case, &table.name, &row.label, &column.label, on, &figure.of].map(str::to_owned)
+}
 
 /// Runs these cases, or all, and writes what they gave. Real kernels that are not here keep what they gave before.
 pub(crate) fn run(names: &[&str], with_real: bool) -> Result<(), Box<dyn Error>> {
@@ -126,7 +136,7 @@ pub(crate) fn check() -> Result<(), Box<dyn Error>> {
             }
         }
     }
-    let other = |(key, values): (&[String; 6], &Vec<f64>)| {
+    let other = |(key, values): (&Key, &Vec<f64>)| {
         let was = before.get(key);
         let line = format!("{}: {values:?}, kept {was:?}", key.join(" "));
         (was != Some(values)).then_some(line)
@@ -150,19 +160,21 @@ fn measure(
 ) -> Result<(), Box<dyn Error>> {
     let common = format!("{} {}", table.run, row.with);
     let model = format!("{common} {}", column.options());
-    let mut runs = vec![("model", model, SEEDS)];
+    let mut runs = vec![(MODEL, model, SEEDS)];
     if let Some(on) = column.real.as_ref().filter(|_| with_real) {
         match real_options(on) {
-            Some(options) => runs.push(("real", format!("{common} --on {options}"), REPEATS)),
+            Some(options) => runs.push((REAL, format!("{common} --on {options}"), REPEATS)),
             None => say(&format!("SKIPPED: {on} of {} is not here; its figures stay", column.label)),
         }
     }
     for (on, options, repeats) in runs {
         let runs: Vec<serde_json::Value> =
             (1..=repeats).map(|seed| json(&format!("{options} --seed {seed}"))).collect::<Result<_, _>>()?;
-        for figure in table.figures.iter().filter(|figure| on == "model" || !figure.model_only) {
-            let key = [case, &table.name, &row.label, &column.label, on, &figure.of].map(str::to_owned);
-            kept.insert(key, runs.iter().filter_map(|run| value(run, &figure.of)).collect());
+        for figure in &table.figures {
+            kept.insert(
+                key(case, table, (row, column), on, figure),
+                runs.iter().filter_map(|run| value(run, &figure.of)).collect(),
+            );
         }
     }
     Ok(())
@@ -224,17 +236,13 @@ fn cases(names: &[&str]) -> Result<Vec<(String, Case)>, Box<dyn Error>> {
 }
 
 /// All that tables ask for.
-fn known() -> Result<BTreeSet<[String; 6]>, Box<dyn Error>> {
+fn known() -> Result<BTreeSet<Key>, Box<dyn Error>> {
     let mut known = BTreeSet::new();
     for (case, content) in cases(&[])? {
         for table in &content.table {
-            for (row, column) in each(table) {
-                for (on, figure) in
-                    ["model", "real"].iter().flat_map(|on| table.figures.iter().map(move |f| (on, f)))
-                {
-                    known.insert(
-                        [&case, &table.name, &row.label, &column.label, *on, &figure.of].map(str::to_owned),
-                    );
+            for cell in each(table) {
+                for figure in &table.figures {
+                    known.extend([MODEL, REAL].map(|on| key(&case, table, cell, on, figure)));
                 }
             }
         }
@@ -261,7 +269,7 @@ fn kept() -> Result<Kept, Box<dyn Error>> {
 
 /// As the file has them.
 fn text(kept: &Kept) -> String {
-    let line = |(key, values): (&[String; 6], &Vec<f64>)| {
+    let line = |(key, values): (&Key, &Vec<f64>)| {
         let values: Vec<String> = values.iter().map(f64::to_string).collect();
         format!("{},{}\n", key.join(","), values.join(" "))
     };
@@ -297,11 +305,11 @@ fn rendered(page: &Path, kept: &Kept) -> Result<String, Box<dyn Error>> {
     Ok(text)
 }
 
-/// A table in Markdown, and a command for each of its columns.
+/// A table in Markdown, and the commands of its last cells.
 fn table(case: &str, table: &Table, kept: &Kept) -> String {
     let cell = |row: &Row, column: &Column, on: &str, of: &Figure| {
-        let key = [case, &table.name, &row.label, &column.label, on, &of.of].map(str::to_owned);
-        kept.get(&key).map_or_else(|| "-".to_owned(), |values| spread(values))
+        kept.get(&key(case, table, (row, column), on, of))
+            .map_or_else(|| "-".to_owned(), |values| spread(values))
     };
     let (mut head, mut rule) = ("| |".to_owned(), "|---|".to_owned());
     let with_figures = table.figures.len() > 1;
@@ -310,7 +318,7 @@ fn table(case: &str, table: &Table, kept: &Kept) -> String {
         rule += "---|";
     }
     for column in &table.columns {
-        let sides = column.real.iter().map(|_| "real").chain(["model"]);
+        let sides = column.sides();
         head += &sides.map(|on| format!(" {} {on} |", column.label)).collect::<String>();
         rule += if column.real.is_some() { "---:|---:|" } else { "---:|" };
     }
@@ -321,7 +329,7 @@ fn table(case: &str, table: &Table, kept: &Kept) -> String {
             let mut line =
                 if with_figures { format!("| {label} | {} |", of.what) } else { format!("| {label} |") };
             for column in &table.columns {
-                let sides = column.real.iter().map(|_| "real").chain(["model"]);
+                let sides = column.sides();
                 line += &sides.map(|on| format!(" {} |", cell(row, column, on, of))).collect::<String>();
             }
             lines.push(line);
