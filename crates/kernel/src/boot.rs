@@ -10,6 +10,7 @@ use mm::base::layout::MemoryLayout;
 use mm::base::sysctl::Sysctls;
 use mm::decide::kswapd::Request;
 use mm::decide::throttle::WritebackWaiters;
+use mm::lru::cache_ext::hooks::EvictionPolicy;
 use mm::version::rules::{Compaction, HugePages};
 use units::{Bytes, CpuId, Nanos, NodeId, Seed};
 
@@ -43,6 +44,8 @@ pub struct KernelConfig {
     pub gathers: u16,
     /// Readahead window of the data disk in pages (`read_ahead_kb` / 4).
     pub readahead_pages: u32,
+    /// What file pages are evicted by instead of the kernel's own lists.
+    pub policy: Option<Box<dyn EvictionPolicy>>,
     /// Draws when, after boot, the periodic workers first run: on a real machine that is chance.
     pub seed: Seed,
 }
@@ -66,6 +69,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         mem.set_xfs_log_size(config.xfs_log_size);
         mem.draw_lots(config.seed);
         mem.set_page_tables(machine.build().page_tables);
+        if let Some(policy) = config.policy {
+            mem.attach_policy(policy);
+        }
         let node_count = config.layout.nodes.len();
         let queues = (0..node_count).map(|_| NodeQueues::new(&machine)).collect();
         let pressure = mem.core.alloc.zones().iter().map(|_| machine.new_queue()).collect();

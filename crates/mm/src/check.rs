@@ -10,6 +10,7 @@
 //! and objects may exceed what is found, and equal it only while no task is in a system call
 //! ([`Memory::check_at_rest`]).
 
+mod cache_ext;
 mod generations;
 mod mlocked;
 mod sample;
@@ -73,6 +74,7 @@ impl<T: Trace> Memory<T> {
         self.check_slabs(holds)?;
         self.check_writeback()?;
         self.check_mlocked()?;
+        self.check_policies()?;
         self.check_swap()?;
         self.core.cgroups.check().map_err(|problem| Violation(String::from(problem)))?;
         self.check_charges(&found.pages_of, holds)

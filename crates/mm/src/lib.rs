@@ -122,6 +122,13 @@ pub mod core;
 pub mod lru {
     #[cfg(test)]
     mod anon_scenes;
+    /// Policies of one's own for file pages.
+    pub mod cache_ext {
+        pub(crate) mod attached;
+        pub mod hooks;
+        pub mod lists;
+        mod told;
+    }
     pub mod cost;
     pub mod lists;
     /// The multi-gen LRU.
@@ -199,6 +206,7 @@ pub mod reclaim {
     pub mod page;
     pub mod pass;
     pub mod plan;
+    mod proposed;
     mod references;
     pub mod run;
     pub mod scan_balance;
@@ -228,6 +236,7 @@ mod journals;
 pub mod mapping;
 pub mod mem_info;
 pub mod memory;
+mod policies;
 mod readings;
 pub mod swapping;
 mod why;

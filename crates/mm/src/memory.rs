@@ -103,6 +103,7 @@ impl<T: Trace> Memory<T> {
     pub fn memcg_create(&mut self, parent: MemcgId, name: &str) -> MemcgId {
         let id = self.core.cgroups.create(parent, name);
         self.lru.add_cgroup();
+        self.lru.begin_policies(&self.core);
         self.fs.vfs.add_cgroup();
         self.reclaim.add_cgroup();
         self.reclaim.add_to_memcg_lrus(id);
@@ -118,6 +119,7 @@ impl<T: Trace> Memory<T> {
         // Slabs that belong to a cgroup stay with it.
         let stays = rules.removed_group == RemovedGroup::Keeps || rules.object_charge == ObjectCharge::BySlab;
         if !stays && let Some(heir) = self.core.cgroups[memcg].parent {
+            self.lru.tell_handed_over(&self.core, memcg, heir);
             self.lru.hand_over(&mut self.core, memcg, heir);
             self.core.cgroups.hand_over(memcg, heir);
             self.core.alloc.frames.hand_over(memcg.0, heir.0);

@@ -4,6 +4,7 @@
 //! recordings hold, [`crate::resolve::zones`] for a machine's zones, [`crate::resolve::request`] for who reads the
 //! names.
 
+use cache_ext::PolicyInfo;
 use mm::base::sysctl::{Sysctl, Sysctls};
 use mm::version::feature::Feature;
 use mm::version::presets::Version;
@@ -27,12 +28,17 @@ pub fn list(what: &str) -> Option<List> {
     })
 }
 
-/// Features with the oldest modelled kernel that has each; `none` has those that were never merged.
+/// Features with the oldest modelled kernel that has each; `none` has those that were never merged. Policies for file
+/// pages are among them.
 fn features() -> List {
     let mut list = List::new("features", &["feature", "first in", "help"]);
     for feature in Feature::ALL {
         let help = format!("{} ({})", feature.help(), feature.source());
         list.push([feature.name().into(), feature.first_kernel().unwrap_or("none").into(), help.into()]);
+    }
+    for PolicyInfo { feature, help, source, .. } in cache_ext::POLICIES {
+        let help = format!("{help} (never merged: {source})");
+        list.push([(*feature).into(), "none".into(), help.into()]);
     }
     list
 }
@@ -115,9 +121,10 @@ pub struct Names {
 
 impl Default for Names {
     fn default() -> Self {
+        let features = Feature::ALL.iter().map(|feature| feature.name());
         Self {
             kernels: Version::presets().map(|(name, _)| name).collect(),
-            features: Feature::ALL.iter().map(|feature| feature.name()).collect(),
+            features: features.chain(cache_ext::POLICIES.iter().map(|info| info.feature)).collect(),
             machines: MACHINES.iter().map(|machine| machine.name).collect(),
             sysctls: Sysctl::ALL.iter().map(|sysctl| sysctl.name()).collect(),
         }
@@ -166,6 +173,9 @@ mod tests {
             for feature in list("features").unwrap().column("feature") {
                 let text = format!("{kernel}+{feature}");
                 let spec = names.vocabulary().kernel(&text).unwrap();
+                if PolicyInfo::of_feature(&feature).is_some() {
+                    continue; // No version has one.
+                }
                 // A feature that the kernel has already is known, too.
                 let version = Version::parse(&spec.to_string());
                 assert!(matches!(version, Ok(_) | Err(VersionError::Change(_))), "{text}: {version:?}");

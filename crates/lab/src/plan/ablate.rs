@@ -9,7 +9,6 @@
 //! Left out: fractions of all subsets, and changes of anything else than features; real kernels, as features
 //! are the simulator's.
 
-use mm::Version;
 use mm::version::feature::Feature;
 use report::{Ablated, AblatedRun, Subset, View};
 use workload::scenario::{Backend, Scenario};
@@ -21,6 +20,7 @@ use crate::name::names::Names;
 use crate::plan::compare::SEEDS_MAX;
 use crate::plan::replay::Outcomes;
 use crate::plan::sweep::{Axis, RUNS_MAX, SweepPlan, SweepRun, Swept};
+use crate::resolve::kernel_name::version_of;
 use crate::resolve::planned::PlannedRun;
 use crate::resolve::request::{Request, Subject};
 use crate::resolve::texts::{kernel_named, listed};
@@ -137,7 +137,7 @@ fn not_simulated(backend: &str) -> LabError {
 
 /// What each name switches on `base`.
 fn factors(base: &KernelSpec, names: &[&str]) -> Result<Vec<Factor>, LabError> {
-    let version = Version::parse(&base.to_string()).expect("the scenario was checked");
+    let version = version_of(base);
     let mut factors: Vec<Factor> = Vec::with_capacity(names.len());
     for &text in names {
         let name = text.strip_prefix(['+', '-']).unwrap_or(text);

@@ -24,10 +24,11 @@ use crate::name::names::Names;
 use crate::name::written;
 use crate::resolve::defaults::{default_swap, defaults, fill_in, guest_of, is_full};
 use crate::resolve::disks;
+use crate::resolve::kernel_name::check_changes;
 use crate::resolve::program;
 use crate::resolve::setting::{Setting, filesystem, machine_spec, sysctls};
 use crate::resolve::swap;
-use crate::resolve::texts::{check_changes, kernel_named, listed, sysctl_pairs};
+use crate::resolve::texts::{kernel_named, listed, sysctl_pairs};
 
 /// What a request is about.
 #[derive(Debug, Clone, PartialEq, Eq)]

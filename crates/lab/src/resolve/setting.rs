@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use cache_ext::PolicyInfo;
 use kernel::Filesystem;
 use mm::base::sysctl::{Sysctl, Sysctls};
 use mm::version::presets::Version;
@@ -14,6 +15,7 @@ use workload::scenario::Swap;
 use workload::{KernelSpec, MachineSize, Scenario};
 
 use crate::error::LabError;
+use crate::resolve::kernel_name;
 use crate::resolve::lacks;
 use crate::resolve::swap;
 
@@ -21,6 +23,8 @@ use crate::resolve::swap;
 #[derive(Debug, Clone)]
 pub(crate) struct Setting {
     pub(crate) kernel: Version,
+    /// What its file pages are evicted by instead of its own lists.
+    pub(crate) policy: Option<&'static PolicyInfo>,
     pub(crate) sysctls: Sysctls,
     pub(crate) hardware: sim::Hardware,
     pub(crate) layout: mm::base::layout::MemoryLayout,
@@ -67,15 +71,16 @@ impl Setting {
         mem: Bytes,
         pairs: &BTreeMap<String, String>,
     ) -> Result<Self, LabError> {
-        let kernel = Version::parse(&kernel.to_string()).expect("the vocabulary comes from the same table");
         let sysctls = sysctls(pairs)?;
+        kernel_name::check_lists(kernel, &sysctls)?;
+        let (kernel, policy) = (kernel_name::version_of(kernel), kernel_name::policy_of(kernel));
         lacks::check_sysctls(&kernel, pairs)?;
         let (hardware, layout) = machines::build(machine, mem, &kernel)
             .map_err(|error| LabError::Machine { message: error.to_string(), hint: Some(error.hint()) })?;
         let spec = MachineSpec::parse(machine).expect("it was just built");
         let mut notes: Vec<String> = spec.assumed(&kernel).into_iter().collect();
         notes.extend(lacks::assumed_of_machine(&kernel, &layout));
-        Ok(Self { kernel, sysctls, hardware, layout, swap: Swap::NONE, notes })
+        Ok(Self { kernel, policy, sysctls, hardware, layout, swap: Swap::NONE, notes })
     }
 
     /// The same setting with something to swap to.

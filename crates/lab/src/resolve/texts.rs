@@ -1,10 +1,10 @@
 //! Names and values as texts: read and checked, quoted and listed.
 //!
-//! Next: [`crate::name::names`], which has the vocabulary; `mm::version` for which changes make a kernel.
+//! Next: [`crate::name::names`], which has the vocabulary; [`crate::resolve::kernel_name`] for which changes make a
+//! kernel.
 
 use std::collections::BTreeMap;
 
-use mm::version::feature::Feature;
 use mm::version::presets::Version;
 use workload::KernelSpec;
 use workload::params::split_pair;
@@ -12,6 +12,7 @@ use workload::scenario::{ScenarioProblem, parse_sysctl_value};
 
 use crate::error::LabError;
 use crate::name::names::Names;
+use crate::resolve::kernel_name::check_changes;
 
 /// Reads the name of a kernel with features added and taken away.
 ///
@@ -21,13 +22,6 @@ pub(crate) fn kernel_named(text: &str, names: &Names) -> Result<KernelSpec, LabE
     let kernel = names.vocabulary().kernel(text)?;
     check_changes(&kernel)?;
     Ok(kernel)
-}
-
-pub(crate) fn check_changes(kernel: &KernelSpec) -> Result<(), ScenarioProblem> {
-    let feature = |name: &str| Feature::named(name).expect("the vocabulary comes from the same table");
-    let changes: Vec<_> = kernel.features.iter().map(|(name, &on)| (feature(name), on)).collect();
-    Version::check_changes(&kernel.base, &changes)
-        .map_err(|error| ScenarioProblem::Model { message: error.to_string(), hint: Some(error.hint()) })
 }
 
 /// Reads `name=value` texts.

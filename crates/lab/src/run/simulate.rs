@@ -142,10 +142,11 @@ pub(crate) fn sim_run(
     seed: u64,
     interval: Option<Nanos>,
 ) -> SimRun {
-    let Setting { kernel, sysctls, hardware, layout, swap, notes: _ } = setting;
+    let Setting { kernel, policy, sysctls, hardware, layout, swap, notes: _ } = setting;
     let spec = SimRun::new(program, kernel, hardware, layout);
     let sample_period = interval.unwrap_or(spec.sample_period);
-    SimRun { sysctls, swap, filesystem, seed, sample_period, ..spec }
+    let policy = policy.map(|info| (info.make)());
+    SimRun { policy, sysctls, swap, filesystem, seed, sample_period, ..spec }
 }
 
 /// Runs `spec` and completes `identity` with what it leaves. `command` makes the run again.

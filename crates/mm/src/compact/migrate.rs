@@ -66,6 +66,7 @@ pub(crate) fn migrate<T: Trace>(
     frames.set_memcg(new, frames.memcg(old));
     frames.set_owner(new, owner, index);
     frames.set_owner(old, NO_OWNER, 0);
+    lru.tell_moved(old, new);
     lru.insert(core, new);
     core.alloc.free(cpu, old, order);
 }

@@ -25,6 +25,7 @@ use crate::base::ids::MemcgId;
 use crate::base::layout::ZoneKind;
 use crate::base::vmstat::MemcgStat;
 use crate::core::Core;
+use crate::lru::cache_ext::attached::Attached;
 use crate::version::rules::{LruKind, ZoneSkips};
 
 /// Shorter rests of a batch go page by page: looking for a run takes as long.
@@ -265,6 +266,8 @@ pub struct Lru {
     pub(super) locked: Vec<[u64; ZoneKind::COUNT]>,
     /// Where refaulted pages were activated since the last snapshot; not kept with root aging.
     pub(super) activated: Vec<(MemcgId, NodeId)>,
+    /// Policies for file pages, where there are some.
+    pub(super) policies: Option<Box<Attached>>,
 }
 
 impl Lru {
@@ -277,6 +280,7 @@ impl Lru {
             cpus: vec![CpuBatches::default(); cpus],
             locked: vec![[0; ZoneKind::COUNT]; nodes],
             activated: Vec::new(),
+            policies: None,
         }
     }
 

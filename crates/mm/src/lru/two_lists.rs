@@ -37,6 +37,7 @@ impl Lru {
     /// `folio_add_lru`: queues a new page for the list that its flags name. The batch is flushed
     /// when it is full, and at once for a large folio.
     pub fn add<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, pfn: Pfn) {
+        self.tell_added(core, &[pfn]);
         core.alloc.frames.set_state(pfn, FrameState::Batch);
         let limit = usize::from(core.alloc.tuning().lru_batch);
         let large = core.alloc.frames.pages(pfn) > 1;
@@ -49,6 +50,7 @@ impl Lru {
 
     /// [`Self::add`] for single pages, one after the other.
     pub(crate) fn add_singles<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, pages: &[Pfn]) {
+        self.tell_added(core, pages);
         let limit = usize::from(core.alloc.tuning().lru_batch);
         let mut rest = pages;
         while !rest.is_empty() {
@@ -146,6 +148,7 @@ impl Lru {
     /// `folio_mark_accessed`, for an access through `read`: the first one sets Referenced, the second
     /// one activates an inactive page.
     pub fn mark_accessed<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, pfn: Pfn) {
+        self.tell_accessed(core, pfn);
         let flags = core.alloc.frames.flags(pfn);
         if core.rules().lru == LruKind::Generations {
             core.alloc.frames.put_flags(pfn, access::touched(flags, core.rules().gen_access));
@@ -270,6 +273,7 @@ impl Lru {
 
     /// Takes a page that is being freed off its list or out of its batch.
     pub(crate) fn detach<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn) {
+        self.tell_removed(core, pfn);
         if core.alloc.frames.flags(pfn).has(PageFlags::MLOCKED) {
             self.forget_locked(core, pfn);
         }

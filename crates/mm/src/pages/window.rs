@@ -151,7 +151,7 @@ impl PageCache {
         pages: Range<u32>,
         last: &mut Option<Pfn>,
     ) -> u32 {
-        let mut past = pages.start;
+        let (mut past, told) = (pages.start, lru.has_policies());
         if core.alloc.goes_one_by_one() {
             return past;
         }
@@ -166,7 +166,7 @@ impl PageCache {
                     return false;
                 }
                 if *last != Some(pfn) {
-                    if !Lru::mark_first_access(core, pfn, flags) {
+                    if told || !Lru::mark_first_access(core, pfn, flags) {
                         lru.mark_accessed(core, cpu, pfn);
                     }
                     *last = Some(pfn);

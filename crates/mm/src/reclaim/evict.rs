@@ -87,6 +87,7 @@ pub(super) fn evict<T: Trace>(
 ) {
     assert!(core.alloc.frames.owner(pfn) != NO_OWNER, "a file page on a list has a mapping");
     core.tell_page(pfn, |page| TraceEvent::FilemapDelete { page, reason: Reason::Reclaimed });
+    lru.tell_removed(core, pfn);
     let shadow = match core.rules().refaults {
         Refaults::None => None,
         Refaults::Shadows => Some(lru.evict_shadow(core, pfn, target)),
@@ -98,10 +99,10 @@ pub(super) fn evict<T: Trace>(
 
 /// Whether pages can be freed in a row: nobody wants to hear of each, and those without a flag that keeps them are
 /// freed in any case.
-fn frees_in_a_row<T: Trace>(core: &Core<T>) -> bool {
+fn frees_in_a_row<T: Trace>(core: &Core<T>, lru: &Lru) -> bool {
     let rules = core.rules();
     let plain = rules.lru == LruKind::TwoLists && rules.refaults == Refaults::Shadows;
-    plain && !core.alloc.trace.listens(Detail::Page) && !core.alloc.goes_one_by_one()
+    plain && !lru.has_policies() && !core.alloc.trace.listens(Detail::Page) && !core.alloc.goes_one_by_one()
 }
 
 /// [`evict`] of isolated pages from the first on, as far as they are single pages of files of one cgroup and node
@@ -138,7 +139,8 @@ fn evict_singles<T: Trace>(
 ) -> u32 {
     let special = special.set(PageFlags::PRIVATE);
     let first = pages.first().and_then(|&pfn| core.alloc.frames.single_of_file(pfn));
-    let Some((.., group)) = first.filter(|first| !first.0.has_any(special) && frees_in_a_row(core)) else {
+    let Some((.., group)) = first.filter(|first| !first.0.has_any(special) && frees_in_a_row(core, lru))
+    else {
         return 0;
     };
     let (memcg, (_, node)) = (MemcgId(group), core.page_place(pages[0]));

@@ -117,9 +117,25 @@ impl Reclaim {
         sc: &mut ScanControl,
     ) -> ChunkReport {
         lru.drain(core, cpu);
+        let (taken, skipped) = self.isolate(core, lru, list, chunk, scan.memcg, scan.node, sc);
+        self.shrink_taken(core, lru, cache, anon, cpu, list, (taken, taken + skipped), scan, sc)
+    }
+
+    /// Goes through with a chunk that was taken off the lists into the scratch list: pages of it, and pages that were
+    /// looked at for it.
+    pub(super) fn shrink_taken<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cache: &mut PageCache,
+        anon: &mut AnonMaps,
+        cpu: CpuId,
+        list: LruList,
+        (taken, scanned): (u32, u32),
+        scan: &LruvecScan,
+        sc: &mut ScanControl,
+    ) -> ChunkReport {
         let (memcg, node) = (scan.memcg, scan.node);
-        let (taken, skipped) = self.isolate(core, lru, list, chunk, memcg, node, sc);
-        let scanned = taken + skipped;
         count_scanned(core, memcg, node, sc, list, scanned);
         let mut report = ChunkReport { scanned, ..ChunkReport::default() };
         report.taken = Taken { pages: taken, file: if list.is_file() { taken } else { 0 } };

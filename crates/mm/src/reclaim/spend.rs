@@ -71,7 +71,33 @@ impl Reclaim {
         }
     }
 
+    /// Spends a chunk of the quota of a list: on what the cgroup's policy proposes, if it has one and the list is of
+    /// file pages, and as far as that frees too few, on the kernel's own lists.
     fn shrink_list<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cache: &mut PageCache,
+        anon: &mut AnonMaps,
+        cpu: CpuId,
+        list: LruList,
+        chunk: u64,
+        scan: &mut LruvecScan,
+        sc: &mut ScanControl,
+    ) -> ChunkReport {
+        if !(lru.has_policies() && list.is_file()) {
+            return self.shrink_own_list(core, lru, cache, anon, cpu, list, chunk, scan, sc);
+        }
+        let mut proposed = self.shrink_proposed(core, lru, cache, anon, cpu, chunk, scan, sc);
+        note_inactive(core, lru, LruList::InactiveFile, &proposed, scan, sc);
+        let left = chunk.saturating_sub(u64::from(proposed.reclaimed));
+        if left > 0 {
+            proposed.add(&self.shrink_own_list(core, lru, cache, anon, cpu, list, left, scan, sc));
+        }
+        proposed
+    }
+
+    fn shrink_own_list<T: Trace>(
         &mut self,
         core: &mut Core<T>,
         lru: &mut Lru,
@@ -98,9 +124,7 @@ impl Reclaim {
         }
         let list = queue.unwrap_or(list.inactive());
         let report = self.shrink_inactive(core, lru, cache, anon, cpu, list, chunk, scan, sc);
-        lru.note_chunk(core, (memcg, node, list), cost_of(list, &report));
-        scan.reclaimed += u64::from(report.reclaimed);
-        sc.nr_reclaimed += u64::from(report.reclaimed);
+        note_inactive(core, lru, list, &report, scan, sc);
         report
     }
 
@@ -137,6 +161,20 @@ impl Reclaim {
         }
         core.cgroups.subtree(MemcgId::ROOT).iter().copied().filter(|&id| at_root || wants(id)).collect()
     }
+}
+
+/// What a chunk of pages that could be freed came to.
+fn note_inactive<T: Trace>(
+    core: &Core<T>,
+    lru: &mut Lru,
+    list: LruList,
+    report: &ChunkReport,
+    scan: &mut LruvecScan,
+    sc: &mut ScanControl,
+) {
+    lru.note_chunk(core, (scan.memcg, scan.node, list), cost_of(list, report));
+    scan.reclaimed += u64::from(report.reclaimed);
+    sc.nr_reclaimed += u64::from(report.reclaimed);
 }
 
 fn cost_of(list: LruList, report: &ChunkReport) -> ChunkCost {

@@ -102,6 +102,7 @@ pub(super) fn boot_kernel(
         xfs_log_size: spec.hardware.devices.first().map_or(Bytes(0), |disk| disk.xfs_log),
         gathers: spec.hardware.devices.first().map_or(1, |disk| disk.gathers),
         readahead_pages: spec.readahead_pages,
+        policy: spec.policy.clone(),
         seed: Seed(spec.seed),
     };
     let kernel = Kernel::boot(simulation.machine(), config, trace).map_err(SimError::Boot)?;

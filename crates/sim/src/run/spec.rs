@@ -3,6 +3,7 @@
 use kernel::Filesystem;
 use mm::base::layout::MemoryLayout;
 use mm::base::sysctl::{Sysctl, Sysctls};
+use mm::lru::cache_ext::hooks::EvictionPolicy;
 use mm::swap::areas::{AreaKind, AreaSpec};
 use units::Nanos;
 use workload::scenario::{Swap, SwapArea, SwapDevice};
@@ -33,6 +34,8 @@ pub struct SimRun {
     pub hardware: Hardware,
     /// Nodes and zones.
     pub layout: MemoryLayout,
+    /// What file pages are evicted by instead of the kernel's own lists.
+    pub policy: Option<Box<dyn EvictionPolicy>>,
     /// What it swaps to.
     pub swap: Swap,
     /// Of the data disk.
@@ -114,6 +117,7 @@ impl SimRun {
             readahead_pages: hardware.readahead_pages,
             hardware,
             layout,
+            policy: None,
             swap: Swap::NONE,
             filesystem: Filesystem::Ext4,
             seed: 1,

@@ -43,6 +43,7 @@ impl World {
             xfs_log_size: self.disk.xfs_log,
             gathers: self.disk.gathers,
             readahead_pages: 32,
+            policy: None,
             seed: Seed(1),
         };
         let kernel = Kernel::boot(simulation.machine(), config, SimTrace::default()).unwrap();

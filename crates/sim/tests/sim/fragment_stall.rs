@@ -58,6 +58,7 @@ fn boot(kernel: &str, sysctls: Sysctls, pass: Pass) -> (Simulation, Kernel<Sim, 
         xfs_log_size: units::Bytes(64 << 20),
         gathers: 16,
         readahead_pages: 32,
+        policy: None,
         seed: Seed(1),
     };
     let simulation = Simulation::new(hardware).unwrap();

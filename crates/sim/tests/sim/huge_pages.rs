@@ -38,6 +38,7 @@ where
         xfs_log_size: units::Bytes(64 << 20),
         gathers: 16,
         readahead_pages: 32,
+        policy: None,
         seed: Seed(1),
     };
     let machine = simulation.machine();

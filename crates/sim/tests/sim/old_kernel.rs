@@ -26,6 +26,7 @@ fn boot(kernel: &str, answers: &[Rule], left_out: Option<&'static str>) -> (Simu
         xfs_log_size: Bytes(64 * MIB),
         gathers: 16,
         readahead_pages: 32,
+        policy: None,
         seed: Seed(1),
     };
     let hardware = Hardware::with_cpus(2).with_device(DeviceModel::SATA_EVO);

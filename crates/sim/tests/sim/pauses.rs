@@ -141,6 +141,7 @@ fn left_by(kernel: &str, gfp: Gfp, order: u8) -> u64 {
         xfs_log_size: Bytes(64 * MIB),
         gathers: 16,
         readahead_pages: 32,
+        policy: None,
         seed: Seed(1),
     };
     let mut simulation = Simulation::new(Hardware::with_cpus(1)).expect("a machine");

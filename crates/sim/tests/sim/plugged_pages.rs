@@ -64,6 +64,7 @@ fn a_task_that_sleeps_for_memory_sends_off_the_pages_that_it_writes_back_first()
             xfs_log_size: Bytes(64 << 20),
             gathers: 16,
             readahead_pages: 32,
+            policy: None,
             seed: Seed(1),
         };
         let linux = Kernel::boot(simulation.machine(), config, SimTrace::default()).expect("it boots");

@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use mm::version::presets::Version;
 use mm::version::rules::Cgroups;
 use sim::machines::MachineSpec;
 use units::{Bytes, Nanos};
@@ -23,6 +22,7 @@ use crate::name::names::Names;
 use crate::plan::replay::{STDIN, file_name};
 use crate::plan::sweep::{RUNS_MAX, sizes};
 use crate::resolve::defaults::first_machine;
+use crate::resolve::kernel_name::version_of;
 use crate::resolve::program;
 use crate::resolve::request::{Request, Subject};
 use crate::resolve::setting::Setting;
@@ -180,7 +180,7 @@ impl SizeRequest {
         }
         let names = Names::default();
         let kernel = kernel_named(self.kernel.as_deref().unwrap_or(newest_kernel()), &names)?;
-        let version = Version::parse(&kernel.to_string()).expect("the vocabulary comes from the same table");
+        let version = version_of(&kernel);
         if version.rules.cgroups == Cgroups::Off {
             return Err(LabError::refused(
                 format!("`{kernel}` has no memory cgroups, so nothing can be limited"),

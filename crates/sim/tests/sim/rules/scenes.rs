@@ -156,6 +156,7 @@ impl Scene {
             xfs_log_size: Bytes(64 * MIB),
             gathers: 16,
             readahead_pages: 32,
+            policy: None,
             seed: Seed(1),
         };
         let hardware = Hardware {

@@ -107,6 +107,7 @@ fn raise_reserve(with_kswapd: bool) -> Result<Nanos, String> {
         xfs_log_size: Bytes(64 << 20),
         gathers: 16,
         readahead_pages: 0,
+        policy: None,
         seed: Seed(1),
     };
     let kernel = Kernel::boot(simulation.machine(), config, SimTrace::default()).expect("it boots");

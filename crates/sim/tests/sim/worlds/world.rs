@@ -74,6 +74,7 @@ impl World {
             sysctls: draw_sysctls(&mut stream),
             hardware,
             layout: draw_layout(mib << 8, cpus, &mut stream),
+            policy: None,
             swap: draw_swap(seed),
             filesystem: if stream.chance(1, 2) { Filesystem::Ext4 } else { Filesystem::Xfs },
             readahead_pages: *pick(&mut stream, &[32, 32, 32, 0, 1, 7, 64, 256, 1024]),

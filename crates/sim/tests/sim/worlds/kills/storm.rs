@@ -86,6 +86,7 @@ impl World {
             sysctls: draw_sysctls(&mut stream),
             hardware: hardware(cpus, device, times),
             layout: draw_layout(mib << 8, nodes, cpus, &mut stream),
+            policy: None,
             swap: workload::scenario::Swap::NONE,
             filesystem: Filesystem::Xfs,
             readahead_pages: *pick(&mut stream, &[32, 32, 0, 7]),

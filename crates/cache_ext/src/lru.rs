@@ -1,0 +1,37 @@
+//! Least recently used: FIFO in which an access moves a folio to the tail.
+
+use mm::lru::cache_ext::hooks::EvictionPolicy;
+use mm::lru::cache_ext::lists::{End, Eviction, EvictionList, Folio, Lists, Moves, Verdict};
+
+/// The policy.
+#[derive(Debug, Clone)]
+pub struct Lru {
+    list: EvictionList,
+}
+
+impl Default for Lru {
+    fn default() -> Self {
+        Self { list: EvictionList::NIL }
+    }
+}
+
+impl EvictionPolicy for Lru {
+    fn init(&mut self, lists: &mut Lists<'_>) {
+        self.list = lists.create();
+    }
+
+    fn evict_folios(&mut self, lists: &mut Lists<'_>, eviction: &mut Eviction) {
+        let moves = Moves { kept: None, evicted: Some((self.list, End::Tail)) };
+        lists.iterate(self.list, moves, eviction, |_, _| Verdict::Evict);
+    }
+
+    fn folio_added(&mut self, lists: &mut Lists<'_>, folio: Folio) {
+        lists.add(self.list, folio, End::Tail);
+    }
+
+    fn folio_accessed(&mut self, lists: &mut Lists<'_>, folio: Folio) {
+        lists.move_to(self.list, folio, End::Tail);
+    }
+
+    fn folio_removed(&mut self, _lists: &mut Lists<'_>, _folio: Folio) {}
+}
