@@ -183,6 +183,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let transfer = self.shared.in_flight.borrow_mut().remove(tag);
         match transfer {
             Transfer::Read(range) => self.unlock_pages(range),
+            Transfer::Past(range, is_done) => {
+                is_done.set(true);
+                self.wake_readers(range);
+                self.put_closed();
+            }
             Transfer::Cluster(cluster) => self.cluster_arrived(cluster),
             Transfer::Write { device, ranges, .. } => self.write_done(device, &ranges),
             Transfer::ClusterWrite { first, count } => self.clusters_written(first, count),

@@ -1,11 +1,13 @@
 //! Wires of policies for file pages ([`crate::lru::cache_ext::hooks`]).
 
+use core::ops::Range;
+
 use std_alloc::boxed::Box;
 
 use units::CpuId;
 
 use crate::base::event::Trace;
-use crate::base::ids::MemcgId;
+use crate::base::ids::{MappingId, MemcgId};
 use crate::lru::cache_ext::hooks::EvictionPolicy;
 use crate::lru::cache_ext::lists::Place;
 use crate::memory::Memory;
@@ -17,8 +19,34 @@ impl<T: Trace> Memory<T> {
         self.lru.attach(&self.core, pattern);
     }
 
-    /// Whether a page that a task of `memcg` on `cpu` reads shall come into the cache.
-    pub fn admits(&mut self, cpu: CpuId, memcg: MemcgId, place: Place) -> bool {
-        !self.lru.has_policies() || self.lru.admits(memcg, self.core.alloc.node_of(cpu), place)
+    /// How many of the first of these pages of a file are missing and shall not come into the cache, by the policy of
+    /// `memcg` on the node of `cpu`.
+    pub fn refused_pages(&mut self, cpu: CpuId, memcg: MemcgId, file: MappingId, pages: Range<u32>) -> u32 {
+        self.first_pages(cpu, memcg, file, pages, true)
+    }
+
+    /// How many of the first of these pages of a file may be read ahead: those before one that [`Self::refused_pages`]
+    /// would count.
+    pub fn admitted_pages(&mut self, cpu: CpuId, memcg: MemcgId, file: MappingId, pages: Range<u32>) -> u32 {
+        self.first_pages(cpu, memcg, file, pages, false)
+    }
+
+    fn first_pages(
+        &mut self,
+        cpu: CpuId,
+        memcg: MemcgId,
+        file: MappingId,
+        pages: Range<u32>,
+        refused: bool,
+    ) -> u32 {
+        if !self.lru.has_policies() {
+            return if refused { 0 } else { pages.end - pages.start };
+        }
+        let node = self.core.alloc.node_of(cpu);
+        let is_alike = |&index: &u32| {
+            let is_missing = self.cache.find(file, index).is_vacant();
+            (is_missing && !self.lru.admits(memcg, node, Place { file, index })) == refused
+        };
+        u32::try_from(pages.take_while(is_alike).count()).expect("a part of a file")
     }
 }

@@ -67,6 +67,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 break;
             }
             index = read;
+            let refused = self.refused_pages(process, &file.inode, index, past - index);
+            if refused > 0 {
+                self.read_uncached(process, &file.inode, index, refused).await?;
+                (index, last_folio) = (index + refused, None);
+                continue;
+            }
             let page = self.get_page(process, file, index, past - index).await?;
             // One access for each folio of the call, unless the last call ended in it.
             if let Some(pfn) = page.filter(|_| page != last_folio) {

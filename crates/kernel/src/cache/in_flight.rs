@@ -1,5 +1,8 @@
 //! Requests that are on their way to and from the data disks, by tag. Next: [`super::io`].
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use mm::base::ids::MappingId;
 use mm::fs::xfs::buf::ClusterId;
 
@@ -7,6 +10,8 @@ use mm::fs::xfs::buf::ClusterId;
 #[derive(Debug, Clone)]
 pub(crate) enum Transfer {
     Read(PageRange),
+    /// Pages are read and do not come into the cache; where their reader learns that they are there.
+    Past(PageRange, Rc<Cell<bool>>),
     /// A cluster of XFS inodes is read.
     Cluster(ClusterId),
     /// Clusters of XFS inodes that lie side by side are written.
@@ -40,7 +45,7 @@ pub(crate) struct InFlight {
 impl InFlight {
     /// Notes a request; returns its tag.
     pub(crate) fn add(&mut self, transfer: Transfer) -> u64 {
-        if let Transfer::Read(range) = &transfer {
+        if let Transfer::Read(range) | Transfer::Past(range, _) = &transfer {
             self.reading.push(range.mapping);
         }
         match self.free.pop() {
@@ -66,7 +71,7 @@ impl InFlight {
         let tag = u32::try_from(tag).expect("a tag that was handed out");
         self.free.push(tag);
         let transfer = self.transfers[tag as usize].take().expect("a transfer completes once");
-        if let Transfer::Read(range) = &transfer {
+        if let Transfer::Read(range) | Transfer::Past(range, _) = &transfer {
             let place = self.reading.iter().position(|&mapping| mapping == range.mapping);
             self.reading.swap_remove(place.expect("every read is listed"));
         }
@@ -105,6 +110,7 @@ impl InFlight {
         let ranges = |transfer: &Transfer| match transfer {
             Transfer::Write { ranges, .. } => ranges.iter().map(|range| range.mapping).collect(),
             Transfer::Read(_)
+            | Transfer::Past(..)
             | Transfer::Cluster(_)
             | Transfer::ClusterWrite { .. }
             | Transfer::Log(_)

@@ -9,6 +9,7 @@ pub(crate) mod in_flight;
 pub mod io;
 pub mod look;
 pub mod mapped_readahead;
+pub mod past;
 pub mod readahead;
 pub mod wait;
 pub(crate) mod window;

@@ -159,6 +159,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         reaches_end && self.readahead_order() == ReadaheadOrder::OfFile
     }
 
+    /// Where a window ends that a policy does not let come into the cache as a whole: before the first page that it
+    /// refuses.
+    fn admitted_before(&self, process: &Process, inode: &Inode, first: u32, end: u32) -> u32 {
+        let (cpu, end) = (self.machine().current_cpu(), end.max(first));
+        first + self.mem(|mem| mem.admitted_pages(cpu, process.memcg(), inode.mapping, first..end))
+    }
+
     async fn read_folios(
         &self,
         process: &Process,
@@ -169,6 +176,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ) -> Result<(), Errno> {
         let Some(last) = last_page(inode) else { return Ok(()) };
         let end = (window.start + window.size).min(last + 1);
+        let end = self.admitted_before(process, inode, window.start, end);
         self.map_blocks(process, inode, window.start..end).await?;
         let gfp = self.readahead_gfp();
         let mut index = window.start;
@@ -205,6 +213,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ) -> Result<(), Errno> {
         let Some(last) = last_page(inode) else { return Ok(()) };
         let end = first.saturating_add(count).min(last + 1);
+        let end = self.admitted_before(process, inode, first, end);
         self.map_blocks(process, inode, first..end).await?;
         let gfp = self.readahead_gfp();
         let (mapping, memcg) = (inode.mapping, process.memcg());

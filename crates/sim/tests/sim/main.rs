@@ -4,6 +4,7 @@
 //! version of Linux against the others; the rest tell one story a test. One program holds
 //! them all, because each that is linked compiles the generic drivers of the kernel again.
 
+mod admission;
 mod anon_and_file;
 mod attribution;
 mod boosts;

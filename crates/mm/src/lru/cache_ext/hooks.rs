@@ -38,7 +38,8 @@ pub trait EvictionPolicy: Debug + Send + Sync + Copied {
     /// A folio leaves the cache, whoever wanted it. What the policy keeps of it is to go; its list it leaves by itself.
     fn folio_removed(&mut self, lists: &mut Lists<'_>, folio: Folio);
 
-    /// Whether a page that is read shall come into the cache. One that shall not is read past it.
+    /// Whether a missing page that is read, or read ahead, shall come into the cache. One that shall not is read past
+    /// it. Nobody asks where a page is written to or mapped.
     fn admit_folio(&mut self, _place: Place) -> bool {
         true
     }

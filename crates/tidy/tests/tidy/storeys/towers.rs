@@ -59,6 +59,7 @@ const KERNEL: &[&str] = &[
     "fs/directories",
     "fs/ext3_table",
     "cache/filemap",
+    "cache/past",
     // Up to 3.1 a writer writes back itself.
     "writeback/pause",
     "writeback/work",
