@@ -123,6 +123,7 @@ impl Reclaim {
 
     /// Goes through with a chunk that was taken off the lists into the scratch list: pages of it, and pages that were
     /// looked at for it.
+    #[inline]
     pub(super) fn shrink_taken<T: Trace>(
         &mut self,
         core: &mut Core<T>,

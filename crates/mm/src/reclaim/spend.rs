@@ -58,6 +58,11 @@ impl Reclaim {
                     // Up to 2.6.39 the last chunk of an inactive list is a whole one, too.
                     let whole = core.rules().small_scans == SmallScans::Saved && !list.is_active();
                     let chunk = if whole { SWAP_CLUSTER_MAX } else { chunk };
+                    if lru.has_policies() && list.is_file() {
+                        return Some(
+                            self.shrink_by_policy(core, lru, cache, anon, cpu, list, chunk, scan, sc),
+                        );
+                    }
                     return Some(self.shrink_list(core, lru, cache, anon, cpu, list, chunk, scan, sc));
                 }
             }
@@ -71,9 +76,10 @@ impl Reclaim {
         }
     }
 
-    /// Spends a chunk of the quota of a list: on what the cgroup's policy proposes, if it has one and the list is of
-    /// file pages, and as far as that frees too few, on the kernel's own lists.
-    fn shrink_list<T: Trace>(
+    /// Spends a chunk of the quota of a list of file pages on what the cgroup's policy proposes, and as far as that frees
+    /// too few, on the kernel's own lists.
+    #[cold]
+    fn shrink_by_policy<T: Trace>(
         &mut self,
         core: &mut Core<T>,
         lru: &mut Lru,
@@ -85,19 +91,16 @@ impl Reclaim {
         scan: &mut LruvecScan,
         sc: &mut ScanControl,
     ) -> ChunkReport {
-        if !(lru.has_policies() && list.is_file()) {
-            return self.shrink_own_list(core, lru, cache, anon, cpu, list, chunk, scan, sc);
-        }
         let mut proposed = self.shrink_proposed(core, lru, cache, anon, cpu, chunk, scan, sc);
         note_inactive(core, lru, LruList::InactiveFile, &proposed, scan, sc);
         let left = chunk.saturating_sub(u64::from(proposed.reclaimed));
         if left > 0 {
-            proposed.add(&self.shrink_own_list(core, lru, cache, anon, cpu, list, left, scan, sc));
+            proposed.add(&self.shrink_list(core, lru, cache, anon, cpu, list, left, scan, sc));
         }
         proposed
     }
 
-    fn shrink_own_list<T: Trace>(
+    fn shrink_list<T: Trace>(
         &mut self,
         core: &mut Core<T>,
         lru: &mut Lru,

@@ -74,6 +74,13 @@ impl Lru {
     /// A page is accessed.
     #[inline(always)]
     pub(crate) fn tell_accessed<T: Trace>(&mut self, core: &Core<T>, pfn: Pfn) {
+        if self.policies.is_some() {
+            self.do_tell_accessed(core, pfn);
+        }
+    }
+
+    #[cold]
+    fn do_tell_accessed<T: Trace>(&mut self, core: &Core<T>, pfn: Pfn) {
         if let Some(attached) = &mut self.policies {
             attached.accessed(&core.alloc.frames, pfn);
         }
@@ -82,6 +89,13 @@ impl Lru {
     /// A page is about to leave the cache or memory.
     #[inline(always)]
     pub(crate) fn tell_removed<T: Trace>(&mut self, core: &Core<T>, pfn: Pfn) {
+        if self.policies.is_some() {
+            self.do_tell_removed(core, pfn);
+        }
+    }
+
+    #[cold]
+    fn do_tell_removed<T: Trace>(&mut self, core: &Core<T>, pfn: Pfn) {
         if let Some(attached) = &mut self.policies {
             attached.removed(&core.alloc.frames, pfn);
         }
