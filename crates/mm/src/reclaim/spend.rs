@@ -76,8 +76,8 @@ impl Reclaim {
         }
     }
 
-    /// Spends a chunk of the quota of a list of file pages on what the cgroup's policy proposes, and as far as that frees
-    /// too few, on the kernel's own lists.
+    /// Spends a chunk of the quota of a list of file pages on what the cgroup's policy proposes, and as far as that
+    /// frees too few, on the kernel's own lists.
     #[cold]
     fn shrink_by_policy<T: Trace>(
         &mut self,
