@@ -75,7 +75,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let node_count = config.layout.nodes.len();
         let queues = (0..node_count).map(|_| NodeQueues::new(&machine)).collect();
         let pressure = mem.core.alloc.zones().iter().map(|_| machine.new_queue()).collect();
-        let frames = mem.core.alloc.frames.len();
+        let frames = if machine.is_free(CostOp::FirstUse) { 0 } else { mem.core.alloc.frames.len() };
         let compaction = CompactionThreads::new(&machine, node_count);
         let wait = WriteQueues::new(&machine);
         // A machine without one has a disk that no request may reach.

@@ -288,6 +288,8 @@ pub trait Machine: Clone + 'static {
     fn build(&self) -> KernelBuild;
     /// Block devices of the machine.
     fn device_count(&self) -> u16;
+    /// Whether an operation takes no time, so that nobody need count it.
+    fn is_free(&self, op: CostOp) -> bool;
     /// The CPU that the running task is on. It can change at every `.await`.
     fn current_cpu(&self) -> CpuId;
     /// The running task.

@@ -20,6 +20,7 @@ pub mod base {
     pub mod ids;
     pub mod layout;
     pub mod list;
+    mod rows;
     pub mod sysctl;
     pub mod violation;
     pub mod vmstat;

@@ -12,7 +12,7 @@ use crate::pages::window::{Added, Window};
 
 impl<T: Trace> Memory<T> {
     /// Adds pages of a window as far as nothing stands in the way: see [`crate::pages::window`].
-    pub fn add_window(&mut self, cpu: CpuId, window: &Window, each: impl FnMut(Pfn)) -> Added {
+    pub fn add_window(&mut self, cpu: CpuId, window: &Window, each: impl FnMut(&[Pfn])) -> Added {
         self.cache.add_window(&mut self.core, &mut self.lru, cpu, window, each)
     }
 

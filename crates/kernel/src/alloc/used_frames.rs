@@ -2,12 +2,12 @@
 
 use units::{Order, Pfn};
 
-/// Which page frames were ever handed out since boot: one bit each.
+/// Which page frames were ever handed out since boot: one bit each, or none at all where nobody asks.
 #[derive(Debug, Default)]
 pub(crate) struct UsedFrames(Vec<u64>);
 
 impl UsedFrames {
-    /// For a machine with `frames` frames, none of them used.
+    /// For a machine with `frames` frames, none of them used; for 0 where nobody asks.
     pub(crate) fn new(frames: usize) -> Self {
         Self(vec![0; frames.div_ceil(64)])
     }
@@ -15,6 +15,9 @@ impl UsedFrames {
     /// Marks a block as used; returns how many of its frames had not been.
     #[inline]
     pub(crate) fn use_block(&mut self, pfn: Pfn, order: Order) -> u64 {
+        if self.0.is_empty() {
+            return 0;
+        }
         // A block lies at a multiple of its size: within one word, or in whole words.
         let (index, pages) = (pfn.index(), order.pages() as usize);
         if pages == 1 {
@@ -31,6 +34,15 @@ impl UsedFrames {
         }
         fresh
     }
+
+    /// [`Self::use_block`] for each of some single pages.
+    #[inline]
+    pub(crate) fn use_singles(&mut self, pages: &[Pfn]) -> u64 {
+        if self.0.is_empty() {
+            return 0;
+        }
+        pages.iter().map(|&pfn| self.use_block(pfn, Order(0))).sum()
+    }
 }
 
 #[cfg(test)]
@@ -45,5 +57,7 @@ mod tests {
         assert_eq!(frames.use_block(Pfn(60), Order(2)), 0);
         assert_eq!(frames.use_block(Pfn(0), Order(7)), 124, "two words");
         assert_eq!(frames.use_block(Pfn(128), Order(6)), 64);
+        assert_eq!(frames.use_singles(&[Pfn(199), Pfn(60), Pfn(199)]), 1);
+        assert_eq!(UsedFrames::new(0).use_block(Pfn(7), Order(3)), 0, "nobody asks");
     }
 }

@@ -83,7 +83,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         let (machine, mut used) = (self.machine(), self.shared.used_frames.borrow_mut());
         let (cpu, mut fresh) = (machine.current_cpu(), 0);
-        let each = |pfn| fresh += used.use_block(pfn, Order(0));
+        let each = |pages: &[Pfn]| fresh += used.use_singles(pages);
         let added = self.mem(|mem| mem.add_window(cpu, window, each));
         let count = u64::from(added.past - window.pages.start);
         machine.charge(CostOp::PcpAlloc, count);

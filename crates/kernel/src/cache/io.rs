@@ -4,6 +4,7 @@
 //! [`crate::writeback`] what to write.
 
 use mm::base::event::Trace;
+use mm::base::frame::NIL;
 use units::{Bytes, PAGE_SIZE, Pfn};
 
 use crate::cache::in_flight::{PageRange, Transfer};
@@ -44,10 +45,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Runs of adjacent frames among pages of the cache that follow the frame `last` in a request, and
     /// the last frame of them. Frames that follow `last` itself go on with its run.
     pub(crate) fn segments(&self, range: PageRange, last: Option<Pfn>) -> (u32, Option<Pfn>) {
-        let mut runs = Runs { count: 0, last };
+        let mut runs = Runs::new(last);
         let pages = range.first..range.first + range.count;
         self.mem(|mem| mem.each_frame(range.mapping, pages, |frame| runs.add(frame)));
-        (runs.count, runs.last)
+        runs.end()
     }
 
     /// Hands a request to its device. All that the kernel does for it as a whole is charged here, also
@@ -67,22 +68,33 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
 /// Runs of adjacent frames, and the last frame. A page that has gone ends a run.
 pub(crate) fn count_runs(frames: impl Iterator<Item = Option<Pfn>>, last: Option<Pfn>) -> (u32, Option<Pfn>) {
-    let mut runs = Runs { count: 0, last };
+    let mut runs = Runs::new(last);
     frames.for_each(|frame| runs.add(frame));
-    (runs.count, runs.last)
+    runs.end()
 }
 
 /// What [`count_runs`] counts.
 struct Runs {
     count: u32,
-    last: Option<Pfn>,
+    /// The frame that goes on with the last run; [`NIL`] where nothing does.
+    next: u32,
 }
 
 impl Runs {
+    fn new(last: Option<Pfn>) -> Self {
+        Self { count: 0, next: last.map_or(NIL, |last| last.0 + 1) }
+    }
+
+    #[inline]
     fn add(&mut self, frame: Option<Pfn>) {
-        let follows = frame.is_some() && frame == self.last.map(|last| Pfn(last.0 + 1));
+        let follows = frame == Some(Pfn(self.next));
         self.count += u32::from(!follows);
-        self.last = frame;
+        self.next = frame.map_or(NIL, |frame| frame.0 + 1);
+    }
+
+    /// How many, and the last frame.
+    fn end(self) -> (u32, Option<Pfn>) {
+        (self.count, (self.next != NIL).then(|| Pfn(self.next - 1)))
     }
 }
 

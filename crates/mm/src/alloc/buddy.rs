@@ -17,7 +17,7 @@ use units::{Order, Pfn};
 
 pub use crate::alloc::pageblock::LARGEST_ORDER;
 use crate::alloc::pageblock::{BlockSize, HUGE_ORDER, Pageblocks, head_step};
-use crate::base::frame::{FrameList, FrameState, Frames, NO_OWNER};
+use crate::base::frame::{FrameList, FrameState, Frames};
 use crate::base::gfp::MigrateType;
 use crate::version::rules::{HighatomicReserve, LikelyMerges, Rules};
 
@@ -51,12 +51,6 @@ pub struct FreeArea {
 #[inline]
 pub(super) fn recorded_type(frames: &Frames, pfn: Pfn) -> MigrateType {
     MigrateType::from_index(frames.index(pfn) as usize)
-}
-
-/// Records the type for a frame that goes on a free or per-CPU list.
-#[inline]
-pub(super) fn record_type(frames: &mut Frames, pfn: Pfn, migrate_type: MigrateType) {
-    frames.set_owner(pfn, NO_OWNER, migrate_type as u32);
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,9 +147,7 @@ impl FreeArea {
         migrate_type: MigrateType,
         end: End,
     ) {
-        frames.set_state(pfn, FrameState::Free);
-        frames.set_order(pfn, order);
-        record_type(frames, pfn, migrate_type);
+        frames.begin_free(pfn, order, migrate_type as u32);
         let list = &mut self.lists[migrate_type as usize][order.index()];
         match end {
             End::Head => list.push_front(frames, pfn),
@@ -197,15 +189,16 @@ impl FreeArea {
         Some(pfn)
     }
 
-    /// Takes `count` single pages of `migrate_type`, which has as many, as [`Self::take_smallest`] takes one after the
-    /// other: where a block is split its pages follow in ascending order, and nothing smaller is free until it is
-    /// used up. What is left of the last one goes on the lists as its splits would put it there.
+    /// Takes `count` single pages of `migrate_type`, which has as many, as [`Self::take_smallest`] takes one after
+    /// the other: where a block is split its pages follow in ascending order, and nothing smaller is free until it is
+    /// used up. `each` is handed the first page of a block, and how many of its pages are to be single. What is left
+    /// of the last one goes on the lists as its splits would put it there.
     pub(super) fn take_singles(
         &mut self,
         frames: &mut Frames,
         migrate_type: MigrateType,
         count: u32,
-        mut each: impl FnMut(&mut Frames, Pfn),
+        mut each: impl FnMut(&mut Frames, (Pfn, u32)),
     ) {
         let mut left = count;
         while left > 0 {
@@ -220,10 +213,7 @@ impl FreeArea {
                 self.push(frames, Pfn(head + rest), part, migrate_type, End::Head);
                 rest += part.pages();
             }
-            for pfn in (head..head + pages).map(Pfn) {
-                frames.set_order(pfn, Order(0));
-                each(frames, pfn);
-            }
+            each(frames, (Pfn(head), pages));
             left -= pages;
         }
     }
@@ -323,7 +313,7 @@ impl FreeArea {
 /// Whether a free block of `order` starts at `pfn`.
 #[inline]
 pub(super) fn is_free(frames: &Frames, pfn: Pfn, order: Order) -> bool {
-    frames.state(pfn) == FrameState::Free && frames.order(pfn) == order
+    frames.is_free_block(pfn, order)
 }
 
 /// Whether the buddy of the next larger block is free: then this block's own buddy is likely to

@@ -67,6 +67,12 @@ pub(crate) struct Chunk {
     pub(crate) node: NodeId,
 }
 
+/// The largest block that a frame is in: all of one lie alike.
+#[inline]
+pub(crate) const fn chunk_of(pfn: Pfn) -> u32 {
+    pfn.0 >> LARGEST_ORDER.0
+}
+
 /// All memory of a machine, free or handed out.
 #[derive(Debug, Clone)]
 pub struct PageAllocator<T> {
@@ -160,7 +166,14 @@ impl<T: Trace> PageAllocator<T> {
     /// Where `pfn` lies.
     #[inline]
     pub(crate) fn chunk(&self, pfn: Pfn) -> Chunk {
-        self.chunks[(pfn.0 >> LARGEST_ORDER.0) as usize]
+        self.chunks[chunk_of(pfn) as usize]
+    }
+
+    /// The frame table, and where each frame lies.
+    #[inline]
+    pub(crate) fn frames_and_chunks(&mut self) -> (&mut Frames, impl Fn(Pfn) -> Chunk + use<'_, T>) {
+        let chunks = self.chunks.as_slice();
+        (&mut self.frames, move |pfn| chunks[chunk_of(pfn) as usize])
     }
 
     /// A zone.
@@ -509,9 +522,8 @@ impl<T: Trace> PageAllocator<T> {
         let pcp = &mut self.pcps[pcp];
         let pages = pcp.refill_blocks(rules.pcp, Order(0), zone.watermarks.below_high);
         let mut previous = None;
-        zone.free_area.take_singles(&mut self.frames, want, pages, |frames, pfn| {
-            pcp.refill_with(frames, rules, pfn, (Order(0), want), end, previous);
-            previous = Some(pfn);
+        zone.free_area.take_singles(&mut self.frames, want, pages, |frames, singles| {
+            previous = pcp.refill_with_singles(frames, rules, singles, want, end, previous);
         });
         pages
     }

@@ -23,7 +23,7 @@ use units::{Order, Pfn};
 use crate::alloc::buddy::{End, FreeArea, recorded_type};
 use crate::alloc::pageblock::HUGE_ORDER;
 use crate::alloc::watermark::{Mark, Watermarks};
-use crate::base::frame::{FrameList, FrameState, Frames};
+use crate::base::frame::{FrameList, Frames};
 use crate::base::gfp::MigrateType;
 use crate::version::rules::{FallbackPolicy, PcpGeneration, PcpLists, PcpReserve, Rules};
 
@@ -295,6 +295,31 @@ impl Pcp {
         RefillPlan { blocks, high, alloc_factor }
     }
 
+    /// [`Self::refill_with`] the first pages of a block, single from now on, one after the other. Returns the last one.
+    #[inline]
+    pub(super) fn refill_with_singles(
+        &mut self,
+        frames: &mut Frames,
+        rules: &Rules,
+        (head, count): (Pfn, u32),
+        migrate_type: MigrateType,
+        end: End,
+        previous: Option<Pfn>,
+    ) -> Option<Pfn> {
+        let pages = (head.0..head.0 + count).map(Pfn);
+        if is_single(rules) {
+            return pages.fold(previous, |previous, pfn| {
+                frames.set_order(pfn, Order(0));
+                self.refill_with(frames, rules, pfn, (Order(0), migrate_type), end, previous);
+                Some(pfn)
+            });
+        }
+        let list = &mut self.lists[list_index(Order(0), migrate_type)];
+        frames.split_on_pcp(list, head, count, migrate_type as u32, end == End::Head);
+        self.count += count;
+        Some(Pfn(head.0 + (count - 1)))
+    }
+
     /// Puts a block of a refill beside `previous`, the one before it: so that the first of them is taken first
     /// from `end`, and frame numbers rise from there.
     #[inline]
@@ -357,6 +382,59 @@ impl Pcp {
             PcpGeneration::Classic => self.excess_classic(),
             PcpGeneration::HighOrder => self.excess_high_order(order, zone),
             PcpGeneration::AutoSize => self.excess_auto_size(order, zone),
+        }
+    }
+
+    /// [`Self::put`] of single pages, one after the other, until pages must go back to the zone or one is of another
+    /// huge page than the first: those of one are of one type. Returns how many were put, and how many must go.
+    pub(super) fn put_singles(
+        &mut self,
+        frames: &mut Frames,
+        rules: &Rules,
+        pages: &[Pfn],
+        migrate_type: MigrateType,
+        end: End,
+        zone: &Watermarks,
+    ) -> (usize, u32) {
+        let (quiet, rest) = pages.split_at(pages.len().min(self.quiet_frees(rules, zone) as usize));
+        let index = if is_single(rules) { SINGLE } else { list_index(Order(0), migrate_type) };
+        let (list, at_head) = (&mut self.lists[index], end == End::Head);
+        let Pfn(first) = pages[0];
+        let near = |pfn: Pfn| (pfn.0 >> HUGE_ORDER.0) == (first >> HUGE_ORDER.0);
+        let put = frames.put_on_pcp(list, quiet, migrate_type as u32, at_head, near);
+        self.note_quiet_frees(rules, u32::try_from(put).expect("a row is short"));
+        let next = rest.first().filter(|&&pfn| put == quiet.len() && near(pfn));
+        let Some(&pfn) = next else { return (put, 0) };
+        assert!(
+            frames.is_block_in_use(pfn, Order(0)),
+            "{pfn:?} ({:?}) freed as a single page",
+            frames.state(pfn)
+        );
+        (put + 1, self.put(frames, rules, pfn, (Order(0), migrate_type), end, zone))
+    }
+
+    /// How many single pages can be put here, one after the other, at least, that do no more than to count.
+    #[inline]
+    fn quiet_frees(&self, rules: &Rules, zone: &Watermarks) -> u32 {
+        let PcpSizes { batch, high_min, high_max } = self.sizes;
+        let floats = rules.pcp == PcpGeneration::AutoSize && self.high > high_min;
+        if floats && (zone.reclaim_active || (zone.below_high && high_min != high_max)) {
+            return 0; // Each free lowers `high`.
+        }
+        let is_short = rules.pcp != PcpGeneration::Classic && zone.reclaim_active;
+        let high = if is_short { self.high.min(4 * batch) } else { self.high };
+        high.saturating_sub(self.count + 1)
+    }
+
+    /// Keeps the lists in step with so many of them.
+    #[inline]
+    fn note_quiet_frees(&mut self, rules: &Rules, pages: u32) {
+        self.count += pages;
+        if rules.pcp == PcpGeneration::AutoSize && pages > 0 {
+            self.alloc_factor = self.alloc_factor.checked_shr(pages).unwrap_or(0);
+            self.freed_high_order = false;
+            let most = self.sizes.batch << BATCH_SCALE_MAX;
+            self.free_count = self.free_count.max(most.min(self.free_count + pages));
         }
     }
 
@@ -464,10 +542,7 @@ impl Pcp {
     /// Frees from the only list, whatever the type.
     #[cold]
     fn bulk_from_tail(&mut self, pages: u32, by: TypeOf, frames: &mut Frames, area: &mut FreeArea) {
-        let mut left = pages;
-        while left > 0 {
-            left -= self.free_last(SINGLE, left, by, frames, area);
-        }
+        let _ = self.free_oldest(SINGLE, pages, by, frames, area);
     }
 
     /// Goes round the three types, taking one page more per empty list met, so that fuller lists
@@ -488,11 +563,9 @@ impl Pcp {
             if turn as usize == TYPES {
                 turn = left; // The only list with pages.
             }
-            while left > 0 && turn > 0 && !self.lists[migrate_type].is_empty() {
-                let freed = self.free_last(migrate_type, left.min(turn), by, frames, area);
-                left -= freed;
-                turn -= freed;
-            }
+            let freed = self.free_oldest(migrate_type, left.min(turn), by, frames, area);
+            left -= freed;
+            turn -= freed;
         }
     }
 
@@ -507,56 +580,38 @@ impl Pcp {
     ) {
         let mut left = pages;
         for index in (first..LISTS).chain(0..first) {
-            while left > 0 && !self.lists[index].is_empty() {
-                left = left.saturating_sub(self.free_last(index, left, by, frames, area));
-            }
+            left = left.saturating_sub(self.free_oldest(index, left, by, frames, area));
         }
     }
 
-    /// Frees the oldest block of a list, which has one, into the zone. Single pages that follow it there and are a
-    /// whole block with it go as that block, up to `most` of them: on their way they would merge with each other
-    /// only. Returns how many pages were freed.
-    #[inline]
-    fn free_last(
+    /// Frees the oldest blocks of a list into the zone, `pages` pages in all, or less if the list has no more; blocks
+    /// of several pages may come to more. Single pages that follow each other there, upwards or downwards, and are a
+    /// whole block go as that block: on their way they would merge with each other only. Returns how many pages were
+    /// freed.
+    fn free_oldest(
         &mut self,
         index: usize,
-        most: u32,
+        pages: u32,
         by: TypeOf,
         frames: &mut Frames,
         area: &mut FreeArea,
     ) -> u32 {
-        let head = self.lists[index].pop_back(frames).expect("the list has a block");
-        let (mut last, mut order) = (head, order_of(index));
-        if order == Order(0) && !area.one_by_one {
-            let whole = self.ascending_from(index, head, most, frames);
-            order = Order(u8::try_from(whole.ilog2()).expect("at most 31"));
-            for _ in 1..order.pages() {
-                last = self.lists[index].pop_back(frames).expect("it was counted");
-                frames.set_state(last, FrameState::Tail);
-            }
+        let (list, of_list, mut freed) = (&mut self.lists[index], order_of(index), 0);
+        let largest = if of_list == Order(0) && !area.one_by_one { 1 << LARGEST_RUN } else { 1 };
+        while freed < pages
+            && let Some((head, count, last)) = frames.take_block(list, largest.min(pages - freed))
+        {
+            let order = if of_list == Order(0) { Order(count.trailing_zeros() as u8) } else { of_list };
+            let migrate_type = match by {
+                TypeOf::List if index < MigrateType::PCP_TYPES => MigrateType::from_index(index),
+                TypeOf::Page | TypeOf::List => recorded_type(frames, last),
+                TypeOf::Pageblock => area.blocks.migrate_type(head),
+            };
+            area.free_block(frames, head, order, migrate_type, by == TypeOf::Pageblock, count);
+            freed += order.pages();
         }
-        self.count -= order.pages();
-        let migrate_type = match by {
-            TypeOf::List if index < MigrateType::PCP_TYPES => MigrateType::from_index(index),
-            TypeOf::Page | TypeOf::List => recorded_type(frames, last),
-            TypeOf::Pageblock => area.blocks.migrate_type(head),
-        };
-        let blocks = if order_of(index) == Order(0) { order.pages() } else { 1 };
-        area.free_block(frames, head, order, migrate_type, by == TypeOf::Pageblock, blocks);
-        order.pages()
-    }
-
-    /// How many single pages, `head` among them, which was just taken from the tail, are the next ones there, follow
-    /// it in memory and are within one block of which it is the head; at most `most`.
-    #[inline]
-    fn ascending_from(&self, index: usize, head: Pfn, most: u32, frames: &Frames) -> u32 {
-        let most = most.min(1 << head.0.trailing_zeros().min(LARGEST_RUN));
-        let (mut count, mut next) = (1, self.lists[index].last());
-        while count < most && next == Some(Pfn(head.0 + count)) {
-            count += 1;
-            next = next.and_then(|pfn| FrameList::prev(frames, pfn));
-        }
-        count
+        self.count -= freed;
+        freed
     }
 
     /// Whether a page recorded as one of `migrate_type` may be on the list with this number.

@@ -2,9 +2,11 @@
 //! at a time, when it gives back, and how much (MECHANISMS 3.1-3.3; MECHANISMS-6X 1.4).
 //!
 //! Neighbours: [`super::fallback_scenes`] for the zone behind the lists; the same rules on whole machines
-//! are in the tests beside `src`. [`history`]: the lists up to 4.14, with hot and cold ends.
+//! are in the tests beside `src`. [`history`]: the lists up to 4.14, with hot and cold ends. [`rows`]: several pages
+//! at once.
 
 mod history;
+mod rows;
 
 use std_alloc::vec::Vec;
 

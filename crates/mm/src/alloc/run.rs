@@ -1,16 +1,15 @@
 //! Single pages for one task, taken one after the other as [`PageAllocator::alloc`] takes each, where all that it
 //! does between two of them is known beforehand: the zone and its mark, the list, its end.
 //!
-//! A run ends where a walk along the zonelist could come to something else: with the pages on the list, and with the
-//! first page of a refill, which leaves fewer free pages to the next one's mark. It does not begin where kswapd is to
-//! be woken, or where pages of another type would be taken. Next: [`super::page_alloc`].
+//! A refill leaves fewer free pages to the next one's mark: after its first page the zonelist is walked again. A run
+//! ends where that comes to something else, does not begin where kswapd is to be woken, and takes no pages of another
+//! type. Next: [`super::page_alloc`].
 
 use units::{CpuId, NodeId, Order, Pfn};
 
 use crate::alloc::buddy::End;
 use crate::alloc::flags::{AllocFlags, gfp_zone};
 use crate::alloc::page_alloc::{PageAllocator, Request};
-use crate::alloc::pageblock::HUGE_ORDER;
 use crate::base::event::Trace;
 use crate::base::gfp::Gfp;
 use crate::base::layout::ZoneId;
@@ -25,9 +24,10 @@ pub(crate) struct Run {
     zone: ZoneId,
     pcp: usize,
     end: End,
-    /// The list is empty: the first page comes with a refill.
+    /// The list is empty, and can be refilled.
     refills: bool,
-    left: u32,
+    /// The last page that was taken came with a refill: another walk is to allow the next one.
+    is_refilled: bool,
     taken: u32,
     refilled: u32,
 }
@@ -56,14 +56,11 @@ impl<T: Trace> PageAllocator<T> {
         }
         let pcp = self.pcp_index(cpu, zone);
         let refills = !self.pcps[pcp].has_single(&self.frames, &self.version.rules, want);
-        if refills
-            && (self.version.rules.pcp_fallback == PcpFallback::Taken
-                || !self.has_refill(&request, zone, pcp))
-        {
+        if refills && !self.has_refill(&request, zone, pcp) {
             return None;
         }
         let end = self.end_for(gfp);
-        Some(Run { request, zone, pcp, end, refills, left: u32::MAX, taken: 0, refilled: 0 })
+        Some(Run { request, zone, pcp, end, refills, is_refilled: false, taken: 0, refilled: 0 })
     }
 
     /// The zone that the first walk for a request takes from, as long as it has a block.
@@ -92,6 +89,9 @@ impl<T: Trace> PageAllocator<T> {
 
     /// Whether the next refill of a list takes nothing from lists of another type.
     fn has_refill(&self, request: &Request, zone: ZoneId, pcp: usize) -> bool {
+        if self.version.rules.pcp_fallback == PcpFallback::Taken {
+            return false;
+        }
         let zone = &self.zones[zone.index()];
         let below_high = zone.watermarks.below_high;
         let blocks = self.pcps[pcp].refill_plan(self.version.rules.pcp, request.order, below_high).blocks;
@@ -101,17 +101,28 @@ impl<T: Trace> PageAllocator<T> {
     /// The next pages of the run, as many as `taken` holds at most: single, without an owner; all else is for whoever
     /// takes them to set. Returns how many.
     pub(crate) fn take_of_run(&mut self, run: &mut Run, taken: &mut [Pfn]) -> usize {
-        if core::mem::take(&mut run.refills) {
-            run.refilled = self.refill_own(run.zone, run.pcp, &run.request);
-            run.left = 1;
+        let mut count = 0;
+        while count < taken.len() {
+            if core::mem::take(&mut run.is_refilled) && self.first_zone(&run.request) != Some(run.zone) {
+                break;
+            }
+            let mut places = &mut taken[count..];
+            if core::mem::take(&mut run.refills) {
+                run.refilled += self.refill_own(run.zone, run.pcp, &run.request);
+                run.is_refilled = true;
+                places = &mut places[..1];
+            }
+            let (rules, want, wanted) = (&self.version.rules, run.request.want, places.len());
+            let got = self.pcps[run.pcp].take_singles(&mut self.frames, rules, want, run.end, places);
+            count += got;
+            if got < wanted {
+                run.refills = self.has_refill(&run.request, run.zone, run.pcp);
+                if !run.refills {
+                    break;
+                }
+            }
         }
-        let most = taken.len().min(run.left as usize);
-        let (rules, want) = (&self.version.rules, run.request.want);
-        let count =
-            self.pcps[run.pcp].take_singles(&mut self.frames, rules, want, run.end, &mut taken[..most]);
-        let pages = u32::try_from(count).expect("a run is short");
-        run.left -= pages;
-        run.taken += pages;
+        run.taken += u32::try_from(count).expect("a run is short");
         count
     }
 
@@ -124,19 +135,11 @@ impl<T: Trace> PageAllocator<T> {
             let zone = self.zone_of(first);
             let migrate_type = self.zones[zone.index()].free_area.blocks.migrate_type(first);
             let pcp = self.pcp_index(cpu, zone);
-            let mut excess = 0;
-            // Pages of one huge page are of one pageblock, whose type may change only when pages go back to the zone.
-            while let Some((&pfn, behind)) = rest.split_first()
-                && (pfn.0 >> HUGE_ORDER.0) == (first.0 >> HUGE_ORDER.0)
-                && excess == 0
-            {
-                rest = behind;
-                let in_use = self.frames.is_block_in_use(pfn, Order(0));
-                assert!(in_use, "{pfn:?} ({:?}) freed as a single page", self.frames.state(pfn));
-                let (rules, block) = (&self.version.rules, (Order(0), migrate_type));
-                let marks = &self.zones[zone.index()].watermarks;
-                excess = self.pcps[pcp].put(&mut self.frames, rules, pfn, block, end, marks);
-            }
+            // Types of pageblocks, none of which is smaller than a huge page, change only when pages go back to zones.
+            let (rules, marks) = (&self.version.rules, &self.zones[zone.index()].watermarks);
+            let (put, excess) =
+                self.pcps[pcp].put_singles(&mut self.frames, rules, rest, migrate_type, end, marks);
+            rest = &rest[put..];
             if excess > 0 {
                 self.free_excess(pcp, zone, excess, Order(0), migrate_type);
             }

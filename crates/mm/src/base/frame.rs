@@ -151,14 +151,14 @@ impl PageFlags {
 
 /// What is known of a frame.
 #[derive(Debug, Clone, Copy)]
-struct Frame {
-    link: Link<Pfn>,
-    flags: PageFlags,
-    owner: u32,
-    index: u32,
-    memcg: u16,
-    order: u8,
-    state: FrameState,
+pub(super) struct Frame {
+    pub(super) link: Link<Pfn>,
+    pub(super) flags: PageFlags,
+    pub(super) owner: u32,
+    pub(super) index: u32,
+    pub(super) memcg: u16,
+    pub(super) order: u8,
+    pub(super) state: FrameState,
 }
 
 const _: () = assert!(size_of::<Frame>() == 24);
@@ -166,7 +166,7 @@ const _: () = assert!(size_of::<Frame>() == 24);
 /// The frame table.
 #[derive(Debug, Clone)]
 pub struct Frames {
-    frames: Vec<Frame>,
+    pub(super) frames: Vec<Frame>,
     private: Vec<u32>,
 }
 
@@ -244,6 +244,12 @@ impl Frames {
         self.frames[pfn.index()].flags
     }
 
+    /// Flags of `pfn`, to be changed.
+    #[inline]
+    pub(crate) fn flags_mut(&mut self, pfn: Pfn) -> &mut PageFlags {
+        &mut self.frames[pfn.index()].flags
+    }
+
     /// Replaces the flags of `pfn`.
     #[inline]
     pub fn put_flags(&mut self, pfn: Pfn, flags: PageFlags) {
@@ -317,15 +323,6 @@ impl Frames {
         self.private[pfn.index()] = value;
     }
 
-    /// Makes `pfn`, a single page that was just handed out, the page of a file at `index`, of the cgroup with the raw
-    /// index `memcg`, with these flags and no other.
-    #[inline]
-    pub(crate) fn begin_file_page(&mut self, pfn: Pfn, owner: u32, index: u32, memcg: u16, flags: PageFlags) {
-        let frame = &mut self.frames[pfn.index()];
-        (frame.owner, frame.index, frame.memcg, frame.flags) = (owner, index, memcg, flags);
-        frame.state = FrameState::InUse;
-    }
-
     /// Puts `pfn` on a per-CPU list; `index` is what its list wants to know of it.
     #[inline]
     pub(crate) fn begin_pcp(&mut self, pfn: Pfn, index: u32) {
@@ -333,23 +330,25 @@ impl Frames {
         (frame.owner, frame.index, frame.state) = (NO_OWNER, index, FrameState::Pcp);
     }
 
-    /// Takes `pfn` off for reclaim. Returns its order.
+    /// Makes `pfn` the head of a free block; `index` is what its list wants to know of it.
     #[inline]
-    pub(crate) fn isolate(&mut self, pfn: Pfn) -> Order {
+    pub(crate) fn begin_free(&mut self, pfn: Pfn, order: Order, index: u32) {
         let frame = &mut self.frames[pfn.index()];
-        frame.state = FrameState::Isolated;
-        Order(frame.order)
+        (frame.owner, frame.index, frame.order) = (NO_OWNER, index, order.0);
+        frame.state = FrameState::Free;
+    }
+
+    /// Whether `pfn` is the head of a free block of `order`.
+    #[inline]
+    pub(crate) fn is_free_block(&self, pfn: Pfn, order: Order) -> bool {
+        let frame = &self.frames[pfn.index()];
+        frame.state == FrameState::Free && frame.order == order.0
     }
 
     /// Whether `pfn` is the head of a block of `order` in use.
     #[inline]
     pub(crate) fn is_block_in_use(&self, pfn: Pfn, order: Order) -> bool {
-        let frame = &self.frames[pfn.index()];
-        let in_use = matches!(
-            frame.state,
-            FrameState::InUse | FrameState::Isolated | FrameState::Batch | FrameState::Lru
-        );
-        in_use && frame.order == order.0
+        self.frames[pfn.index()].is_block_in_use(order)
     }
 
     /// Flags and cgroup of a single page that is in this place; none of anything else.
@@ -372,6 +371,18 @@ impl Frames {
     pub fn set_owner(&mut self, pfn: Pfn, owner: u32, index: u32) {
         let frame = &mut self.frames[pfn.index()];
         (frame.owner, frame.index) = (owner, index);
+    }
+}
+
+impl Frame {
+    /// Whether it is the head of a block of `order` in use.
+    #[inline]
+    pub(super) fn is_block_in_use(&self, order: Order) -> bool {
+        let in_use = matches!(
+            self.state,
+            FrameState::InUse | FrameState::Isolated | FrameState::Batch | FrameState::Lru
+        );
+        in_use && self.order == order.0
     }
 }
 

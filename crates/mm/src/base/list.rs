@@ -224,50 +224,122 @@ impl<I: ListId> List<I> {
         } else {
             table.link_mut(self.head).prev = I::NIL;
         }
-        self.len -= u32::try_from(count).expect("a list has a length of 32 bits");
+        self.len -= length(count);
         count
     }
 
     /// The same at the tail.
     pub fn pop_back_all(&mut self, table: &mut (impl Links<I> + ?Sized), taken: &mut [I]) -> usize {
-        let mut count = 0;
-        for place in taken {
-            let Some(id) = self.last() else { break };
-            *place = id;
-            self.tail = table.link(id).prev;
+        let mut places = taken.iter_mut();
+        self.pop_back_while(table, |table, id| {
+            *places.next()? = id;
+            Some(table.link(id))
+        })
+    }
+
+    /// Takes entries at the tail, one after the other, as long as `take` does, which is handed the table and the next
+    /// one and returns its links, or none where it leaves it. Returns how many.
+    #[inline]
+    pub fn pop_back_while<T: Links<I> + ?Sized>(
+        &mut self,
+        table: &mut T,
+        mut take: impl FnMut(&mut T, I) -> Option<Link<I>>,
+    ) -> usize {
+        let (mut count, mut last) = (0, self.tail);
+        while last != I::NIL
+            && let Some(link) = take(table, last)
+        {
+            last = link.prev;
             count += 1;
         }
-        if self.tail == I::NIL {
-            self.head = I::NIL;
-        } else {
-            table.link_mut(self.tail).next = I::NIL;
-        }
-        self.len -= u32::try_from(count).expect("a list has a length of 32 bits");
+        self.cut(table, some(last), count);
         count
     }
 
-    /// Puts entries, which are on no list, at the head, one after the other: the last one is the head then.
-    pub fn push_front_all(&mut self, table: &mut (impl Links<I> + ?Sized), ids: &[I]) {
-        let mut before = self.head;
-        for (place, &id) in ids.iter().enumerate() {
-            let prev = ids.get(place + 1).copied().unwrap_or(I::NIL);
-            *table.link_mut(id) = Link { prev, next: before };
-            before = id;
+    /// Takes off the `count` entries behind `last`: all of them if there is no such entry.
+    #[inline]
+    pub fn cut(&mut self, table: &mut (impl Links<I> + ?Sized), last: Option<I>, count: usize) {
+        self.tail = last.unwrap_or(I::NIL);
+        match last {
+            Some(last) => table.link_mut(last).next = I::NIL,
+            None => self.head = I::NIL,
         }
-        let (Some(&first), Some(&last)) = (ids.first(), ids.last()) else { return };
+        self.len -= length(count);
+    }
+
+    /// Puts entries, which are on no list, at the head, one after the other, as long as `take` takes them: it is handed
+    /// the table, the next one and its links, to be set unless it leaves it. The last one is the head then. Returns how
+    /// many.
+    #[inline]
+    pub fn push_front_while<T: Links<I> + ?Sized>(
+        &mut self,
+        table: &mut T,
+        ids: impl IntoIterator<Item = I>,
+        mut take: impl FnMut(&mut T, I, Link<I>) -> bool,
+    ) -> usize {
+        let mut ids = ids.into_iter();
+        let first = ids.next();
+        let (mut count, mut head, mut next) = (0, self.head, first);
+        while let Some(id) = next {
+            next = ids.next();
+            if !take(table, id, Link { prev: next.unwrap_or(I::NIL), next: head }) {
+                break;
+            }
+            head = id;
+            count += 1;
+        }
+        let Some(first) = first.filter(|_| count > 0) else { return 0 };
+        table.link_mut(head).prev = I::NIL;
         if self.head == I::NIL {
             self.tail = first;
         } else {
             table.link_mut(self.head).prev = first;
         }
-        self.head = last;
-        self.len += u32::try_from(ids.len()).expect("a list has a length of 32 bits");
+        self.head = head;
+        self.len += length(count);
+        count
+    }
+
+    /// The same at the tail.
+    #[inline]
+    pub fn push_back_while<T: Links<I> + ?Sized>(
+        &mut self,
+        table: &mut T,
+        ids: impl IntoIterator<Item = I>,
+        mut take: impl FnMut(&mut T, I, Link<I>) -> bool,
+    ) -> usize {
+        let mut ids = ids.into_iter();
+        let first = ids.next();
+        let (mut count, mut tail, mut next) = (0, self.tail, first);
+        while let Some(id) = next {
+            next = ids.next();
+            if !take(table, id, Link { prev: tail, next: next.unwrap_or(I::NIL) }) {
+                break;
+            }
+            tail = id;
+            count += 1;
+        }
+        let Some(first) = first.filter(|_| count > 0) else { return 0 };
+        table.link_mut(tail).next = I::NIL;
+        if self.tail == I::NIL {
+            self.head = first;
+        } else {
+            table.link_mut(self.tail).next = first;
+        }
+        self.tail = tail;
+        self.len += length(count);
+        count
     }
 
     /// The entries from head to tail.
     pub fn iter<'a, T: Links<I> + ?Sized>(&self, table: &'a T) -> impl Iterator<Item = I> + use<'a, I, T> {
         core::iter::successors(self.first(), move |&id| Self::next(table, id))
     }
+}
+
+#[inline]
+fn length(entries: usize) -> u32 {
+    u32::try_from(entries).expect("a list has a length of 32 bits")
 }
 
 #[inline]
@@ -304,6 +376,10 @@ mod tests {
         Remove(u32),
         PopFront,
         PopBack,
+        /// At the head or at the tail those that are free from this one on, as long as there are less than so many.
+        PushWhile(bool, u32, usize),
+        /// So many from the head, or from the tail.
+        PopAll(bool, usize),
     }
 
     fn step() -> impl Strategy<Value = Step> {
@@ -314,6 +390,9 @@ mod tests {
             (0..ENTRIES).prop_map(Step::Remove),
             Just(Step::PopFront),
             Just(Step::PopBack),
+            (any::<bool>(), 0..ENTRIES, 0..5_usize)
+                .prop_map(|(front, id, most)| Step::PushWhile(front, id, most)),
+            (any::<bool>(), 0..5_usize).prop_map(|(front, count)| Step::PopAll(front, count)),
         ]
     }
 
@@ -328,7 +407,10 @@ mod tests {
         fn apply(&mut self, which: usize, step: Step) {
             let free = |id: u32| self.models.iter().all(|model| !model.contains(&id));
             let (Step::PushFront(id) | Step::PushBack(id) | Step::InsertAfter(id, _)) = step else {
-                return self.take(which, step);
+                return match step {
+                    Step::PushWhile(front, first, most) => self.push_while(which, front, first, most),
+                    _ => self.take(which, step),
+                };
             };
             if !free(id) {
                 return;
@@ -351,9 +433,45 @@ mod tests {
             }
         }
 
+        fn push_while(&mut self, which: usize, front: bool, first: u32, most: usize) {
+            let free = |id: &u32| self.models.iter().all(|model| !model.contains(id));
+            let ids: Vec<u32> = (first..ENTRIES).filter(free).collect();
+            let (list, model, mut count) = (&mut self.lists[which], &mut self.models[which], 0);
+            let take = |table: &mut Vec<Link<u32>>, id, link| {
+                count += 1;
+                if count <= most {
+                    *table.link_mut(id) = link;
+                }
+                count <= most
+            };
+            let put = match front {
+                true => list.push_front_while(&mut self.table, ids.iter().copied(), take),
+                false => list.push_back_while(&mut self.table, ids.iter().copied(), take),
+            };
+            assert_eq!(put, most.min(ids.len()));
+            for &id in &ids[..put] {
+                if front {
+                    model.push_front(id);
+                } else {
+                    model.push_back(id);
+                }
+            }
+        }
+
         fn take(&mut self, which: usize, step: Step) {
             let (list, model) = (&mut self.lists[which], &mut self.models[which]);
             match step {
+                Step::PopAll(front, count) => {
+                    let mut taken = vec![0; count];
+                    let got = match front {
+                        true => list.pop_front_all(&mut self.table, &mut taken),
+                        false => list.pop_back_all(&mut self.table, &mut taken),
+                    };
+                    let next = || if front { model.pop_front() } else { model.pop_back() };
+                    let expected: Vec<u32> =
+                        std_alloc::vec::Vec::from_iter(core::iter::from_fn(next).take(count));
+                    assert_eq!(taken[..got], expected);
+                }
                 Step::PopFront => assert_eq!(list.pop_front(&mut self.table), model.pop_front()),
                 Step::PopBack => assert_eq!(list.pop_back(&mut self.table), model.pop_back()),
                 Step::Remove(id) if model.contains(&id) => {

@@ -85,8 +85,15 @@ impl Memcgs {
             self.charge_by_force(memcg, u64::from(pages));
             return Charges { pages, in_advance: false };
         }
-        let is_charged = self.try_charge(cpu, memcg, 1, self.charge_batch) == Charge::Done;
-        Charges { pages: u32::from(is_charged), in_advance: true }
+        if self.try_charge(cpu, memcg, 1, self.charge_batch) != Charge::Done {
+            return Charges { pages: 0, in_advance: true };
+        }
+        let more = self.stocks[cpu.index()].pages.of(memcg).map_or(0, |held| {
+            let taken = held.amount.min(pages - 1);
+            held.amount -= taken;
+            taken
+        });
+        Charges { pages: 1 + more, in_advance: true }
     }
 
     /// Gives back charges that were taken in vain.

@@ -53,6 +53,16 @@ impl Memcgs {
         }
     }
 
+    /// [`Self::sub_stat`] of one page for each of some pages.
+    pub(crate) fn sub_stat_by_ones(&mut self, memcg: MemcgId, node: NodeId, stat: MemcgStat, pages: u32) {
+        if self.counts_at_once() {
+            return self.sub_stat(memcg, node, stat, u64::from(pages));
+        }
+        for _ in 0..pages {
+            self.sub_stat(memcg, node, stat, 1);
+        }
+    }
+
     /// Whether one large change comes to the same as many small ones: not where what is kept back, or how many
     /// updates there were, is looked at after each.
     #[inline]

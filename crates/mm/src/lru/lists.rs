@@ -17,8 +17,9 @@ use std_alloc::boxed::Box;
 use std_alloc::vec;
 use std_alloc::vec::Vec;
 
-use units::{NodeId, Pfn};
+use units::{NodeId, Order, Pfn};
 
+use crate::alloc::page_alloc::chunk_of;
 use crate::base::event::Trace;
 use crate::base::frame::{FrameList, FrameState, Frames, PageFlags};
 use crate::base::ids::MemcgId;
@@ -252,6 +253,30 @@ pub(super) struct CpuBatches {
     pub(super) given_up: Vec<Pfn>,
 }
 
+/// Pages on their way off a list: see [`Lru::isolate_tail`].
+struct Isolated<'a> {
+    found: [u64; ZoneKind::COUNT],
+    left: u64,
+    highest_zoneidx: ZoneKind,
+    most_skips: usize,
+    taken: &'a mut Vec<Pfn>,
+    passed: &'a mut Vec<Pfn>,
+}
+
+impl Isolated<'_> {
+    #[inline(always)]
+    fn add(&mut self, pfn: Pfn, order: Order, zone: ZoneKind) {
+        let pages = u64::from(order.pages());
+        self.found[zone as usize] += pages;
+        if zone > self.highest_zoneidx && self.passed.len() < self.most_skips {
+            self.passed.push(pfn);
+        } else {
+            self.taken.push(pfn);
+            self.left = self.left.saturating_sub(pages);
+        }
+    }
+}
+
 /// All lists and batches of the machine.
 #[derive(Debug, Clone)]
 pub struct Lru {
@@ -414,24 +439,20 @@ impl Lru {
         if self.lruvecs[index].gens.is_some() {
             return 0;
         }
-        let mut count = 0;
-        for &pfn in pages {
-            let alike = core.alloc.frames.single_in(from, pfn).is_some_and(|(flags, of)| {
-                of == group && LruList::of(flags) == list && !flags.has(PageFlags::MLOCKED)
-            });
-            if !alike || core.page_place(pfn) != (zone, node) {
-                break;
-            }
-            core.alloc.frames.set_state(pfn, FrameState::Lru);
-            count += 1;
+        if first.has(PageFlags::MLOCKED) {
+            return 0;
         }
-        self.lruvecs[index].lists[list as usize]
-            .push_front_all(&mut core.alloc.frames, &pages[..count as usize]);
-        let pages = u64::from(count);
-        self.lruvecs[index].pages[list as usize][zone as usize] += pages;
-        self.nodes[node.index()][list as usize][zone as usize] += pages;
-        core.cgroups.add_stat_by_ones(memcg, node, list.stat(), count);
-        count as usize
+        let (frames, chunk) = core.alloc.frames_and_chunks();
+        let first_chunk = chunk_of(pages[0]);
+        let is_near =
+            |pfn| chunk_of(pfn) == first_chunk || (chunk(pfn).kind, chunk(pfn).node) == (zone, node);
+        let lists = &mut self.lruvecs[index].lists;
+        let count = frames.put_on_lru(&mut lists[list as usize], pages, from, (first, group), is_near);
+        self.lruvecs[index].pages[list as usize][zone as usize] += count as u64;
+        self.nodes[node.index()][list as usize][zone as usize] += count as u64;
+        let pages = u32::try_from(count).expect("a batch is short");
+        core.cgroups.add_stat_by_ones(memcg, node, list.stat(), pages);
+        count
     }
 
     /// Takes a page off its list; its state becomes `Isolated`.
@@ -534,30 +555,40 @@ impl Lru {
     ) -> [u64; ZoneKind::COUNT] {
         let index = self.index(memcg, node);
         let lruvec = &mut self.lruvecs[index];
-        let (mut found, mut left) = ([0; ZoneKind::COUNT], wanted);
         let most_skips = match core.rules().zone_skips {
             ZoneSkips::Unlimited => usize::MAX,
             ZoneSkips::Capped => MOST_ZONE_SKIPS,
         };
         let by_hand = core.rules().lru == LruKind::Sieve && list == LruList::InactiveFile;
-        while left > 0 {
-            let frames = &mut core.alloc.frames;
-            let next = if by_hand {
-                lruvec.take_at_hand(frames, left == wanted)
-            } else {
-                lruvec.lists[list as usize].pop_back(frames)
-            };
-            let Some(pfn) = next else { break };
-            let pages = u64::from(core.alloc.frames.isolate(pfn).pages());
-            let (zone, _) = core.page_place(pfn);
-            found[zone as usize] += pages;
-            if zone > highest_zoneidx && passed.len() < most_skips {
-                passed.push(pfn);
-            } else {
-                taken.push(pfn);
-                left = left.saturating_sub(pages);
+        let (frames, chunk) = core.alloc.frames_and_chunks();
+        let mut isolated = Isolated {
+            found: [0; ZoneKind::COUNT],
+            left: wanted,
+            highest_zoneidx,
+            most_skips,
+            taken,
+            passed,
+        };
+        if by_hand {
+            while isolated.left > 0
+                && let Some(pfn) = lruvec.take_at_hand(frames, isolated.left == wanted)
+            {
+                isolated.add(pfn, frames.isolate(pfn), chunk(pfn).kind);
             }
+        } else {
+            let (mut last_chunk, mut zone) = (u32::MAX, ZoneKind::Dma);
+            frames.isolate_while(&mut lruvec.lists[list as usize], |pfn, order| {
+                let wants = isolated.left > 0;
+                if wants {
+                    if chunk_of(pfn) != last_chunk {
+                        (last_chunk, zone) = (chunk_of(pfn), chunk(pfn).kind);
+                    }
+                    isolated.add(pfn, order, zone);
+                }
+                wants
+            });
         }
+        let found = isolated.found;
         let sums = &mut self.nodes[node.index()];
         for (zone, &pages) in found.iter().enumerate() {
             lruvec.pages[list as usize][zone] -= pages;

@@ -48,7 +48,7 @@ impl Lru {
         }
     }
 
-    /// [`Self::add`] for single pages, one after the other.
+    /// [`Self::add`] for single pages that are [`FrameState::Batch`] already, one after the other.
     pub(crate) fn add_singles<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, pages: &[Pfn]) {
         self.tell_added(core, pages);
         let limit = usize::from(core.alloc.tuning().lru_batch);
@@ -56,7 +56,6 @@ impl Lru {
         while !rest.is_empty() {
             let batch = &mut self.cpus[cpu.index()].add;
             let (next, behind) = rest.split_at(rest.len().min(limit.saturating_sub(batch.len()).max(1)));
-            next.iter().for_each(|&pfn| core.alloc.frames.set_state(pfn, FrameState::Batch));
             batch.extend_from_slice(next);
             if batch.len() >= limit {
                 self.flush_add_batch(core, cpu);
@@ -188,16 +187,11 @@ impl Lru {
         self.age_on_activation(core, pfn);
     }
 
-    /// The first access to a page with these flags, where it does no more than to mark it; false: it is another one,
-    /// for [`Self::mark_accessed`].
+    /// Whether the first access to a page does no more than to mark it, and nobody wants to hear of it.
     #[inline]
-    pub(crate) fn mark_first_access<T: Trace>(core: &mut Core<T>, pfn: Pfn, flags: PageFlags) -> bool {
-        let plain = core.rules().lru == LruKind::TwoLists && !flags.has(PageFlags::REFERENCED);
-        if plain {
-            core.alloc.frames.put_flags(pfn, flags.set(PageFlags::REFERENCED));
-            tell_access(core, pfn, Reason::Referenced);
-        }
-        plain
+    pub(crate) fn marks_first_access<T: Trace>(&self, core: &Core<T>) -> bool {
+        let is_heard = self.has_policies() || core.alloc.trace.listens(Detail::Page);
+        core.rules().lru == LruKind::TwoLists && !is_heard
     }
 
     /// A buffered write to a page: see [`WriteAccess`].

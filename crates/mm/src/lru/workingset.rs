@@ -79,7 +79,6 @@ pub(crate) struct Evictions {
     age: u64,
     /// What each eviction adds to it.
     step: u64,
-    count: u64,
 }
 
 impl Evictions {
@@ -88,7 +87,6 @@ impl Evictions {
     pub(crate) fn next_shadow(&mut self, flags: PageFlags) -> Shadow {
         let (memcg, node, age) = (self.memcg, self.node, self.age & AGE_MASK);
         self.age += self.step;
-        self.count += 1;
         Shadow { memcg, node, age, workingset: flags.has(PageFlags::WORKINGSET) }
     }
 }
@@ -152,14 +150,12 @@ impl Lru {
         };
         let ages = if by_root { core.cgroups.is_descendant(aged, memcg) } else { aged == memcg };
         let age = self.lruvecs[self.index(memcg, node)].age;
-        Evictions { memcg, node, aged, age, step: u64::from(ages), count: 0 }
+        Evictions { memcg, node, aged, age, step: u64::from(ages) }
     }
 
-    /// Ages the lists by evictions that are over.
-    pub(crate) fn end_evictions<T: Trace>(&mut self, core: &Core<T>, evictions: &Evictions) {
-        if evictions.count > 0 {
-            self.add_age(core, evictions.aged, evictions.node, evictions.count);
-        }
+    /// Ages the lists by evictions that are over, of so many pages.
+    pub(crate) fn end_evictions<T: Trace>(&mut self, core: &Core<T>, evictions: &Evictions, pages: u32) {
+        self.add_age(core, evictions.aged, evictions.node, u64::from(pages));
     }
 
     /// `workingset_activation`: an activation makes room on the inactive list as an eviction does.

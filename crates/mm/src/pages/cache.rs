@@ -222,17 +222,23 @@ impl PageCache {
         core.cgroups.sub_stat(core.page_memcg(pfn), node, MemcgStat::File, u64::from(pages));
     }
 
-    /// A single page with nothing attached leaves its mapping, and `shadow` stays. Its frame and what is counted of
-    /// it are the caller's.
+    /// Single pages with nothing attached leave the leaf of a mapping that `index` is in, and a shadow of each stays,
+    /// which `next` makes. Their frames and what is counted of them are the caller's. Returns how many.
     #[inline]
-    pub(crate) fn leave_shadow(&mut self, mapping: MappingId, index: u32, shadow: Shadow) {
+    pub(crate) fn leave_shadows(
+        &mut self,
+        mapping: MappingId,
+        index: u32,
+        next: impl FnMut() -> Option<(u32, Shadow)>,
+    ) -> u32 {
+        let count = self.trees.put_shadows(mapping, index, next);
         let tree = &mut self.trees.list[mapping.0 as usize];
-        tree.pages -= 1;
+        tree.pages -= count;
         if tree.pages == 0 {
             self.emptied.push_back(mapping);
         }
-        self.trees.total_pages -= 1;
-        self.trees.put_shadow(mapping, index, shadow);
+        self.trees.total_pages -= u64::from(count);
+        count
     }
 
     /// Takes a mapping that lost its last page and was not taken yet.

@@ -473,22 +473,34 @@ impl Mappings {
         (old, (used == 0).then_some(leaf_id))
     }
 
-    /// Puts a shadow into a slot that holds a page.
+    /// Puts shadows into slots that hold pages, all of the leaf that `index` is in, until there is no `next` one.
+    /// Returns how many.
     #[inline]
-    pub(super) fn put_shadow(&mut self, mapping: MappingId, index: u32, shadow: Shadow) {
+    pub(super) fn put_shadows(
+        &mut self,
+        mapping: MappingId,
+        index: u32,
+        mut next: impl FnMut() -> Option<(u32, Shadow)>,
+    ) -> u32 {
         let tree = &mut self.list[mapping.0 as usize];
-        let entry = encode_shadow(shadow);
-        let Some(id) = tree.leaf(index >> 6) else {
-            assert!(index == 0, "a page without a leaf is page 0");
-            tree.head = entry;
-            return;
+        let leaf = tree.leaf(index >> 6);
+        let slots = match leaf {
+            Some(id) => &mut self.leaves[id as usize].slots[..],
+            None => core::slice::from_mut(&mut tree.head),
         };
-        let leaf = &mut self.leaves[id as usize];
-        leaf.slots[(index & 63) as usize] = entry;
-        leaf.shadows += 1;
-        if leaf.shadows == leaf.used && leaf.object.is_some() && !tree.keeps_shadows {
-            self.list_leaf(id);
+        let mut count = 0;
+        while let Some((index, shadow)) = next() {
+            slots[(index & 63) as usize] = encode_shadow(shadow);
+            count += 1;
         }
+        if let Some(id) = leaf {
+            let leaf = &mut self.leaves[id as usize];
+            leaf.shadows += u8::try_from(count).expect("a leaf has 64 slots");
+            if leaf.shadows == leaf.used && leaf.object.is_some() && !tree.keeps_shadows {
+                self.list_leaf(id);
+            }
+        }
+        count
     }
 
     /// The first node that is missing for pages up to `last` at `index`: its level (0 = leaf) and

@@ -51,14 +51,14 @@ pub struct Added {
 
 impl PageCache {
     /// Allocates, charges and adds locked pages from the first of a window on, as far as nothing stands in the way;
-    /// `each` hears of every one.
+    /// `each` hears of all, some at a time.
     pub(crate) fn add_window<T: Trace>(
         &mut self,
         core: &mut Core<T>,
         lru: &mut Lru,
         cpu: CpuId,
         window: &Window,
-        mut each: impl FnMut(Pfn),
+        mut each: impl FnMut(&[Pfn]),
     ) -> Added {
         let flags = core.alloc.fast_flags(cpu, window.gfp);
         let Range { start, end } = window.pages;
@@ -87,7 +87,7 @@ impl PageCache {
         window: &Window,
         places: Range<u32>,
         mut run: Run,
-        each: &mut impl FnMut(Pfn),
+        each: &mut impl FnMut(&[Pfn]),
     ) -> Added {
         let Window { mapping, memcg, .. } = *window;
         let nothing = Added { past: 0, refilled: 0 };
@@ -115,12 +115,10 @@ impl PageCache {
                 break;
             }
             let before = self.trees.put_pages(leaf, first, pages);
-            for &pfn in pages {
-                core.alloc.frames.begin_file_page(pfn, mapping.0, index, memcg.0, PageFlags::LOCKED);
-                core.tell_page(pfn, |page| TraceEvent::FilemapAdd { page });
-                each(pfn);
-                index += 1;
-            }
+            core.alloc.frames.begin_file_pages(pages, mapping.0, index, memcg.0, PageFlags::LOCKED);
+            core.tell_page(pages[0], |page| TraceEvent::FilemapAdd { page });
+            each(pages);
+            index += u32::try_from(count).expect("64 at most");
             if let (Slot::Shadow(shadow), Some(&pfn)) = (before, pages.first()) {
                 lru.refault(core, pfn, shadow);
             }
@@ -151,22 +149,25 @@ impl PageCache {
         pages: Range<u32>,
         last: &mut Option<Pfn>,
     ) -> u32 {
-        let (mut past, told) = (pages.start, lru.has_policies());
+        let mut past = pages.start;
         if core.alloc.goes_one_by_one() {
             return past;
         }
+        let is_mark = lru.marks_first_access(core);
         self.trees.each_stretch(mapping, pages, |first, entries| {
             if first != past {
                 return false;
             }
             for &entry in entries {
                 let Slot::Page(pfn) = decode(entry) else { return false };
-                let flags = core.alloc.frames.flags(pfn);
+                let flags = core.alloc.frames.flags_mut(pfn);
                 if flags.has_any(PageFlags::LOCKED.set(PageFlags::READAHEAD)) {
                     return false;
                 }
                 if *last != Some(pfn) {
-                    if told || !Lru::mark_first_access(core, pfn, flags) {
+                    if is_mark && !flags.has(PageFlags::REFERENCED) {
+                        *flags = flags.set(PageFlags::REFERENCED);
+                    } else {
                         lru.mark_accessed(core, cpu, pfn);
                     }
                     *last = Some(pfn);
@@ -187,14 +188,24 @@ impl PageCache {
         mut each: impl FnMut(Option<Pfn>),
     ) {
         let mut next = pages.start;
+        // A folio that did not begin before these places begins where its entry is met first.
+        let (mut before, mut frame) = (EMPTY, 0);
         self.trees.each_stretch(mapping, pages.clone(), |first, entries| {
             (next..first).for_each(|_| each(None));
             next = first;
             for &entry in entries {
                 each(match decode(entry) {
-                    Slot::Page(head) => Some(Pfn(head.0 + (next - frames.index(head)))),
+                    Slot::Page(head) => {
+                        frame = match entry == before {
+                            true => frame + 1,
+                            false if next == pages.start => head.0 + (next - frames.index(head)),
+                            false => head.0,
+                        };
+                        Some(Pfn(frame))
+                    }
                     _ => None,
                 });
+                before = entry;
                 next += 1;
             }
             true
@@ -205,11 +216,11 @@ impl PageCache {
     /// Unlocks the pages of a file at these places.
     pub(crate) fn unlock_pages<T: Trace>(&self, core: &mut Core<T>, mapping: MappingId, pages: Range<u32>) {
         self.trees.each_stretch(mapping, pages, |_, entries| {
-            for &entry in entries {
-                if let Slot::Page(pfn) = decode(entry) {
-                    core.unlock_page(pfn);
-                }
-            }
+            let pages = entries.iter().filter_map(|&entry| match decode(entry) {
+                Slot::Page(pfn) => Some(pfn),
+                _ => None,
+            });
+            core.alloc.frames.clear_flags_of(pages, PageFlags::LOCKED);
             true
         });
     }

@@ -6,6 +6,7 @@
 
 use units::{CpuId, Pfn};
 
+use crate::alloc::page_alloc::chunk_of;
 use crate::base::event::{Detail, Reason, Trace, TraceEvent};
 use crate::base::frame::{FrameState, NO_OWNER, PageFlags};
 use crate::base::ids::{MappingId, MemcgId};
@@ -139,35 +140,37 @@ fn evict_singles<T: Trace>(
 ) -> u32 {
     let special = special.set(PageFlags::PRIVATE);
     let first = pages.first().and_then(|&pfn| core.alloc.frames.single_of_file(pfn));
-    let Some((.., group)) = first.filter(|first| !first.0.has_any(special) && frees_in_a_row(core, lru))
+    let Some((flags, owner, index, group)) =
+        first.filter(|&(flags, ..)| !flags.has_any(special) && frees_in_a_row(core, lru))
     else {
         return 0;
     };
     let (memcg, (_, node)) = (MemcgId(group), core.page_place(pages[0]));
-    let at_once = core.cgroups.counts_at_once();
     let mut ages = lru.begin_evictions(core, memcg, node, target);
-    let mut count = 0;
-    for &pfn in pages {
-        let Some((flags, owner, index, of)) = core.alloc.frames.single_of_file(pfn) else { break };
-        if of != group || flags.has_any(special) || core.page_place(pfn).1 != node {
-            break;
-        }
-        cache.leave_shadow(MappingId(owner), index, ages.next_shadow(flags));
-        if !at_once {
-            core.cgroups.sub_stat(memcg, node, MemcgStat::File, 1);
-        }
-        if count == 0 {
-            core.cgroups.gather_singles(uncharged, memcg, 0);
-        }
-        count += 1;
+    let (first_chunk, mut rest) = (chunk_of(pages[0]), pages[1..].iter());
+    let mut next = || {
+        let pfn = *rest.next()?;
+        let (flags, owner, index, of) = core.alloc.frames.single_of_file(pfn)?;
+        let is_near = chunk_of(pfn) == first_chunk || core.page_place(pfn).1 == node;
+        (of == group && !flags.has_any(special) && is_near).then_some((owner, index, flags))
+    };
+    let (mut page, mut freed) = (Some((owner, index, flags)), 0);
+    while let Some((owner, first, _)) = page {
+        // As many as are in one leaf.
+        freed += cache.leave_shadows(MappingId(owner), first, || {
+            let (of, index, flags) = page?;
+            if of != owner || (index >> 6) != (first >> 6) {
+                return None;
+            }
+            page = next();
+            Some((index, ages.next_shadow(flags)))
+        });
     }
-    lru.end_evictions(core, &ages);
-    if count > 0 {
-        core.cgroups.gather_singles(uncharged, memcg, count as u64);
-        core.alloc.free_cold_singles(cpu, &pages[..count]);
-    }
-    if at_once {
-        core.cgroups.sub_stat(memcg, node, MemcgStat::File, count as u64);
-    }
-    u32::try_from(count).expect("a chunk is short")
+    lru.end_evictions(core, &ages, freed);
+    // What was gathered of others is counted after the first page and before the second.
+    core.cgroups.sub_stat_by_ones(memcg, node, MemcgStat::File, freed.min(1));
+    core.cgroups.gather_singles(uncharged, memcg, u64::from(freed));
+    core.cgroups.sub_stat_by_ones(memcg, node, MemcgStat::File, freed.saturating_sub(1));
+    core.alloc.free_cold_singles(cpu, &pages[..freed as usize]);
+    freed
 }

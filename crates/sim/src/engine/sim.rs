@@ -202,6 +202,10 @@ impl Machine for Sim {
         self.core.device_count
     }
 
+    fn is_free(&self, op: CostOp) -> bool {
+        self.core.costs.get(op) == Nanos::ZERO
+    }
+
     /// In interrupt context, the CPU that submitted the request; at boot, CPU 0.
     #[inline]
     fn current_cpu(&self) -> CpuId {
