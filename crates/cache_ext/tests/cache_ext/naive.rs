@@ -46,7 +46,8 @@ fn go(steps: &[Step], moves_on_access: bool) -> (Vec<u32>, u64) {
                 }
             }
             Step::Reclaim => {
-                let freed = pass(&mut world, group);
+                // Where all pages are active, a pass makes some inactive, and the next one may ask.
+                let freed = (0..4).map(|_| pass(&mut world, group)).find(|&freed| freed > 0).unwrap_or(0);
                 assert!(freed > 0 || order.is_empty(), "nothing is in use");
                 order.drain(..freed as usize);
                 all += freed;
@@ -82,6 +83,6 @@ proptest! {
 fn the_two_differ() {
     let steps = [Step::Read(0, 100), Step::Read(0, 10), Step::Reclaim];
     let (fifo, lru) = (go(&steps, false), go(&steps, true));
-    assert_eq!((fifo.1, lru.1), (42, 42), "a chunk for the inactive list, and one for ten active pages");
+    assert_eq!((fifo.1, lru.1), (32, 32), "a chunk for the inactive pages; whichever pages go");
     assert!(!fifo.0.contains(&0) && lru.0.contains(&0));
 }

@@ -1,8 +1,10 @@
 //! Pages that the policy of a cgroup proposes for eviction ([`crate::lru::cache_ext::hooks`]).
 //!
-//! Proposals go the way of pages from the tail of the inactive list: those that are dirty, locked or accessed through
-//! page tables stay, for the same reasons and with the same consequences, on the kernel's lists as well as on the
-//! policy's. They count as scanned. Left out: what a policy's own work takes; looking at its lists costs no time.
+//! A policy is asked where the kernel would take a chunk off the tail of the inactive list of files, and its proposals
+//! go that way from there: those that are dirty, locked or accessed through page tables stay, for the same reasons and
+//! with the same consequences, on the kernel's lists as well as on the policy's. They count as scanned. How much is
+//! taken of which cgroup, and when active pages are deactivated, the kernel decides as ever. Left out: what a policy's
+//! own work takes; looking at its lists costs no time.
 //!
 //! Next: [`super::spend`], which goes on with the kernel's own lists where too few pages came free.
 

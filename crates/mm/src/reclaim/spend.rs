@@ -58,11 +58,6 @@ impl Reclaim {
                     // Up to 2.6.39 the last chunk of an inactive list is a whole one, too.
                     let whole = core.rules().small_scans == SmallScans::Saved && !list.is_active();
                     let chunk = if whole { SWAP_CLUSTER_MAX } else { chunk };
-                    if lru.has_policies() && list.is_file() {
-                        return Some(
-                            self.shrink_by_policy(core, lru, cache, anon, cpu, list, chunk, scan, sc),
-                        );
-                    }
                     return Some(self.shrink_list(core, lru, cache, anon, cpu, list, chunk, scan, sc));
                 }
             }
@@ -74,30 +69,6 @@ impl Reclaim {
                 return wants_aging.then(|| self.age_anon(core, lru, cache, cpu, memcg, node, sc));
             }
         }
-    }
-
-    /// Spends a chunk of the quota of a list of file pages on what the cgroup's policy proposes, and as far as that
-    /// frees too few, on the kernel's own lists.
-    #[cold]
-    fn shrink_by_policy<T: Trace>(
-        &mut self,
-        core: &mut Core<T>,
-        lru: &mut Lru,
-        cache: &mut PageCache,
-        anon: &mut AnonMaps,
-        cpu: CpuId,
-        list: LruList,
-        chunk: u64,
-        scan: &mut LruvecScan,
-        sc: &mut ScanControl,
-    ) -> ChunkReport {
-        let mut proposed = self.shrink_proposed(core, lru, cache, anon, cpu, chunk, scan, sc);
-        note_inactive(core, lru, LruList::InactiveFile, &proposed, scan, sc);
-        let left = chunk.saturating_sub(u64::from(proposed.reclaimed));
-        if left > 0 {
-            proposed.add(&self.shrink_list(core, lru, cache, anon, cpu, list, left, scan, sc));
-        }
-        proposed
     }
 
     fn shrink_list<T: Trace>(
@@ -126,8 +97,37 @@ impl Reclaim {
             }
         }
         let list = queue.unwrap_or(list.inactive());
+        if lru.has_policies() && list.is_file() {
+            return self.shrink_by_policy(core, lru, cache, anon, cpu, chunk, scan, sc);
+        }
         let report = self.shrink_inactive(core, lru, cache, anon, cpu, list, chunk, scan, sc);
         note_inactive(core, lru, list, &report, scan, sc);
+        report
+    }
+
+    /// Frees file pages that the cgroup's policy proposes, wherever they lie, instead of a chunk of inactive ones; of
+    /// these as many as are missing then.
+    #[cold]
+    fn shrink_by_policy<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cache: &mut PageCache,
+        anon: &mut AnonMaps,
+        cpu: CpuId,
+        chunk: u64,
+        scan: &mut LruvecScan,
+        sc: &mut ScanControl,
+    ) -> ChunkReport {
+        let list = LruList::InactiveFile;
+        let mut report = self.shrink_proposed(core, lru, cache, anon, cpu, chunk, scan, sc);
+        note_inactive(core, lru, list, &report, scan, sc);
+        let left = chunk.saturating_sub(u64::from(report.reclaimed));
+        if left > 0 {
+            let own = self.shrink_inactive(core, lru, cache, anon, cpu, list, left, scan, sc);
+            note_inactive(core, lru, list, &own, scan, sc);
+            report.add(&own);
+        }
         report
     }
 
