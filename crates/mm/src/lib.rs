@@ -240,6 +240,7 @@ pub mod memory;
 mod policies;
 mod readings;
 pub mod swapping;
+mod visits;
 mod why;
 mod windows;
 

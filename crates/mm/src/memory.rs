@@ -38,9 +38,7 @@ use crate::reclaim::mglru::tour::Tour;
 use crate::reclaim::mglru::ttl;
 use crate::reclaim::mglru::visit::Visit;
 use crate::reclaim::pass;
-use crate::reclaim::plan::Shrinker;
 use crate::reclaim::run::{ChunkReport, ScanControl};
-use crate::reclaim::shrinker::{self, SlabReport, SlabScan};
 use crate::reclaim::state::Reclaim;
 use crate::slab::object::{Object, ObjectAlloc};
 use crate::version::geometry::Cache;
@@ -568,43 +566,6 @@ impl<T: Trace> Memory<T> {
         fs.list_emptied(core, cache);
         sc.reclaimed_slab += core.slabs.pages_freed() - freed;
         report
-    }
-
-    /// After a pass over `node` that looked at so many pages: [`Reclaim::slab_after_pass`].
-    pub fn slab_after_pass(&self, node: NodeId, scanned: u64, sc: &mut ScanControl) -> bool {
-        self.reclaim.slab_after_pass(&self.core, &self.lru, node, scanned, sc)
-    }
-
-    /// Plans a visit to a shrinker: [`Reclaim::begin_slab`].
-    pub fn begin_slab(
-        &mut self,
-        shrinker: Shrinker,
-        memcg: MemcgId,
-        node: NodeId,
-        sc: &ScanControl,
-    ) -> Option<SlabScan> {
-        self.reclaim.begin_slab(&self.core, &self.cache, &self.fs, shrinker, memcg, node, sc)
-    }
-
-    /// Looks at the next batch of objects: [`Reclaim::shrink_slab_batch`].
-    pub fn shrink_slab_batch(
-        &mut self,
-        cpu: CpuId,
-        scan: &mut SlabScan,
-        sc: &mut ScanControl,
-    ) -> Option<SlabReport> {
-        let Self { core, lru, cache, fs, reclaim, .. } = self;
-        reclaim.shrink_slab_batch(core, lru, cache, fs, cpu, scan, sc)
-    }
-
-    /// Counts the slab pages that a pass freed as reclaimed: [`Reclaim::credit_slab`].
-    pub fn credit_slab(&self, sc: &mut ScanControl) {
-        self.reclaim.credit_slab(&self.core, sc);
-    }
-
-    /// Frees every dentry and inode that nobody uses, and every node without pages: the objects freed.
-    pub fn drop_slab(&mut self, cpu: CpuId) -> u64 {
-        shrinker::drop_slab(&mut self.core, &mut self.lru, &mut self.cache, &mut self.fs, cpu)
     }
 
     /// Dirty pages that kswapd wants written one by one; the list is handed over.

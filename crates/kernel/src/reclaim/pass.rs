@@ -9,6 +9,7 @@ use mm::base::event::{Trace, TraceEvent};
 use mm::reclaim::plan::Shrinker;
 use mm::reclaim::run::ChunkReport;
 use mm::reclaim::run::{Reclaimer, ScanControl, SwapWork};
+use mm::reclaim::shrinker::SlabScan;
 use mm::version::rules::{SlabPressure, Writepage};
 use units::NodeId;
 
@@ -75,8 +76,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     async fn shrink_slabs(&self, memcg: MemcgId, node: NodeId, sc: &mut ScanControl) {
-        for shrinker in Shrinker::ALL {
-            self.shrink_slab(shrinker, memcg, node, sc).await;
+        let mut next = 0;
+        while let Some((place, scan)) = self.mem(|mem| mem.next_slab(next, memcg, node, sc)) {
+            next = place + 1;
+            self.shrink_slab(Shrinker::ALL[place], scan, memcg, node, sc).await;
         }
     }
 
@@ -95,8 +98,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
-    async fn shrink_slab(&self, shrinker: Shrinker, memcg: MemcgId, node: NodeId, sc: &mut ScanControl) {
-        let Some(mut scan) = self.mem(|mem| mem.begin_slab(shrinker, memcg, node, sc)) else { return };
+    async fn shrink_slab(
+        &self,
+        shrinker: Shrinker,
+        mut scan: SlabScan,
+        memcg: MemcgId,
+        node: NodeId,
+        sc: &mut ScanControl,
+    ) {
         let mut section = None; // Most of the time there is too little to be looked at.
         let mut total_scan = 0;
         let (target, name) = (sc.scan_for(), shrinker as u8);

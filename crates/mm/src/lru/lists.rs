@@ -590,7 +590,7 @@ impl Lru {
         }
         let found = isolated.found;
         let sums = &mut self.nodes[node.index()];
-        for (zone, &pages) in found.iter().enumerate() {
+        for (zone, &pages) in found.iter().enumerate().filter(|(_, pages)| **pages > 0) {
             lruvec.pages[list as usize][zone] -= pages;
             sums[list as usize][zone] -= pages;
         }

@@ -152,8 +152,12 @@ impl Reclaim {
         let mut quota = [0; 4];
         for list in LruList::EVICTABLE {
             let size = lru.lruvec(memcg, node).size(list, sc.reclaim_idx);
-            let due = quota_of(core, memcg, size, protection, sc.priority);
-            let scan = balance.scan(list.is_file(), due, online);
+            let scan = if size == 0 && protection == 0 {
+                0
+            } else {
+                let due = quota_of(core, memcg, size, protection, sc.priority);
+                balance.scan(list.is_file(), due, online)
+            };
             quota[list as usize] = match core.rules().small_scans {
                 SmallScans::Saved => save_up(self.saved_scan(list, memcg, node), scan),
                 SmallScans::Made => scan,

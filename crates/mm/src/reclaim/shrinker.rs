@@ -234,6 +234,7 @@ fn debtor<T: Trace>(core: &Core<T>, memcg: MemcgId) -> MemcgId {
     }
 }
 
+#[inline]
 fn freeable<T: Trace>(
     core: &Core<T>,
     cache: &PageCache,

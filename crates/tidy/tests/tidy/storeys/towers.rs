@@ -21,8 +21,8 @@ pub(super) const TOWERS: &[Tower] = &[
 
 const MM: &[&str] = &[
     "check", "why", "mem_info", "readings", "decide", "journals", "swapping", "mapping", "windows",
-    "policies", "memory", "compact", "reclaim", "fs", "pages", "lru", "core", "swap", "slab", "alloc",
-    "cgroup", "version", "base",
+    "policies", "visits", "memory", "compact", "reclaim", "fs", "pages", "lru", "core", "swap", "slab",
+    "alloc", "cgroup", "version", "base",
 ];
 
 const KERNEL: &[&str] = &[
