@@ -140,8 +140,8 @@ instructions` compares, and fails where one is more than {ALLOWED} % above this 
 A page of a stream is allocated, charged, put into its file, read from the disk, read by its program, and some time
 later evicted and freed. Where nothing can come between, neighbouring pages go through each of these at once: a window
 of readahead takes its pages off one list of its CPU, one stock of charges and into one leaf of the tree; a read goes
-along the leaf; a chunk of reclaim leaves its shadows and counts once. Where something can (a mark or limit is near, a
-slab is to be made, events of pages are recorded), each page goes its own way, to the same result.
+along the leaf; a chunk of reclaim leaves its shadows and counts once. Where something can (kswapd is to be woken, a
+limit is near, a slab is to be made, events of pages are recorded), each page goes its own way, to the same result.
 ",
     );
     text

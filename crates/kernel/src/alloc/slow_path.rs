@@ -177,7 +177,19 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         })
     }
 
-    fn wake_all_kswapds(&self, gfp: Gfp, order: Order) {
+    /// Whether a request in the slow path would find nobody to wake, and nothing of its own to send off.
+    pub(crate) fn would_wake_nobody(&self, gfp: Gfp) -> bool {
+        let cpu = self.machine().current_cpu();
+        let sleeps = |&zone| {
+            let node = self.mem(|mem| mem.core.alloc.zone(zone).node);
+            self.machine().has_waiters(self.shared.queues[node.index()].kswapd)
+        };
+        gfp.has(Gfp::KSWAPD_RECLAIM)
+            && self.shared.plugs.borrow().is_empty()
+            && !self.mem(|mem| mem.core.alloc.zonelist(cpu, gfp).to_vec()).iter().any(sleeps)
+    }
+
+    pub(crate) fn wake_all_kswapds(&self, gfp: Gfp, order: Order) {
         if !gfp.has(Gfp::KSWAPD_RECLAIM) {
             return;
         }

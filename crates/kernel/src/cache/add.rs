@@ -6,6 +6,7 @@
 use mm::MemcgId;
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
+use mm::decide::slow_path::SlowRequest;
 use mm::pages::cache::Prepared;
 use mm::pages::tree::Slot;
 use mm::pages::window::Window;
@@ -76,11 +77,30 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     /// Adds single pages from the first of a window on, as [`Self::add_folio`] adds one after the other, as far as none
-    /// of them has to wait for anything. Returns the first place that is left.
+    /// of them has to wait for anything or wakes anybody. Returns the first place that is left.
     pub(crate) fn add_window(&self, process: &Process, window: &Window) -> u32 {
         if process.0.in_file_fault.get() {
             return window.pages.start;
         }
+        let past = self.add_run(window);
+        if past == window.pages.end || process.is_killed() || !self.would_wake_nobody(window.gfp) {
+            return past;
+        }
+        let cpu = self.machine().current_cpu();
+        let slow = self.mem(|mem| SlowRequest::first_try(mem, cpu, window.gfp));
+        if slow.is_none() {
+            return past;
+        }
+        let reached = self.add_run(&Window { slow, pages: past..window.pages.end, ..window.clone() });
+        if reached > past {
+            self.wake_all_kswapds(window.gfp, Order(0)); // Their requests are noted.
+            self.machine().charge(CostOp::PcpAlloc, u64::from(reached - past)); // Walks in vain.
+        }
+        reached
+    }
+
+    /// Adds pages of a window in the fast path, or with its flags for the slow one.
+    fn add_run(&self, window: &Window) -> u32 {
         let (machine, mut used) = (self.machine(), self.shared.used_frames.borrow_mut());
         let (cpu, mut fresh) = (machine.current_cpu(), 0);
         let each = |pages: &[Pfn]| fresh += used.use_singles(pages);

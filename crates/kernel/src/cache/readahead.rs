@@ -220,7 +220,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let mut run_start = first;
         let mut index = first;
         while index < end {
-            let window = Window { mapping, pages: index..end, marker, memcg, gfp };
+            let window = Window { mapping, pages: index..end, marker, memcg, gfp, slow: None };
             index = self.add_window(process, &window);
             if index == end {
                 break;

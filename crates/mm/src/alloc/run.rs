@@ -14,7 +14,7 @@ use crate::base::event::Trace;
 use crate::base::gfp::Gfp;
 use crate::base::layout::ZoneId;
 use crate::base::vmstat::VmEvent;
-use crate::version::rules::PcpFallback;
+use crate::version::rules::{PcpFallback, PcpGeneration};
 
 /// Pages that are taken from one per-CPU list.
 #[derive(Debug)]
@@ -61,6 +61,28 @@ impl<T: Trace> PageAllocator<T> {
         }
         let end = self.end_for(gfp);
         Some(Run { request, zone, pcp, end, refills, is_refilled: false, taken: 0, refilled: 0 })
+    }
+
+    /// [`Self::open_run`] with the flags of a first try in the slow path: of pages each of which finds no zone
+    /// above the mark of the fast path before, as none is; none where that may be otherwise.
+    pub(crate) fn open_slow_run(&mut self, cpu: CpuId, gfp: Gfp, flags: AllocFlags) -> Option<Run> {
+        let (fast, highest_zoneidx) = (self.fast_flags(cpu, gfp), gfp_zone(gfp));
+        let mark = fast.mark().filter(|_| !self.one_by_one && !gfp.has(Gfp::WRITE))?;
+        let (node, list) = (self.node_of(cpu).index(), highest_zoneidx as usize);
+        let is_above = |&id: &ZoneId| {
+            let zone = &self.zones[id.index()];
+            let (mark, free) = (zone.watermarks.mark(mark), zone.free_pages().0);
+            zone.watermark_ok(Order(0), mark, highest_zoneidx, fast, free)
+        };
+        if self.nodes[node].zonelists[list].iter().any(is_above) {
+            return None;
+        }
+        // What walks that come to nothing leave behind.
+        for place in 0..self.nodes[node].zonelists[list].len() {
+            let id = self.nodes[node].zonelists[list][place];
+            self.zones[id.index()].watermarks.below_high |= self.version.rules.pcp == PcpGeneration::AutoSize;
+        }
+        self.open_run(cpu, gfp, flags)
     }
 
     /// The zone that the first walk for a request takes from, as long as it has a block.

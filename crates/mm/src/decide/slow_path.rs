@@ -8,6 +8,7 @@
 
 use units::{CpuId, Order};
 
+use crate::alloc::flags::AllocFlags;
 use crate::base::event::Trace;
 use crate::base::gfp::Gfp;
 use crate::base::vmstat::VmEvent;
@@ -42,6 +43,16 @@ impl SlowRequest {
             SlowPath::WhileItHelps => Era::WhileItHelps(Retry::new(gfp, order)),
         };
         Self { era, gfp, order, effort: Effort::default(), freed: None }
+    }
+
+    /// Flags of the first try of a request for a single page, if that comes right after kswapd was woken.
+    pub fn first_try<T: Trace>(mem: &mut Memory<T>, cpu: CpuId, gfp: Gfp) -> Option<AllocFlags> {
+        let mut request = Self::new(mem.core.rules(), gfp, Order(0));
+        let [wakes, tries] = [(); 2].map(|()| request.step(mem, cpu, false, Outcome::NoPage));
+        match (wakes, tries) {
+            (Next::WakeKswapds, Next::Try(flags) | Next::TryOrStall(flags)) => Some(flags),
+            _ => None,
+        }
     }
 
     /// What is asked for.
@@ -110,7 +121,6 @@ impl SlowRequest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::alloc::flags::AllocFlags;
     use crate::decide::scene::machine;
 
     const CPU: CpuId = CpuId(0);
@@ -143,6 +153,14 @@ mod tests {
         let count = |event| mem.core.alloc.events.get(event);
         [VmEvent::PerfDirectReclaim, VmEvent::PerfFailedDirectReclaim, VmEvent::PerfFailedButProgress]
             .map(count)
+    }
+
+    #[test]
+    fn a_page_is_tried_for_right_after_kswapd_was_woken_in_both_eras() {
+        for kernel in ["linux-2.6.32", "linux-6.1"] {
+            let first = SlowRequest::first_try(&mut machine(kernel), CPU, Gfp::HIGHUSER_MOVABLE);
+            assert_eq!(first, Some(AllocFlags::slow(Gfp::HIGHUSER_MOVABLE, false)), "{kernel}");
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use core::ops::Range;
 
 use units::{CpuId, Pfn};
 
+use crate::alloc::flags::AllocFlags;
 use crate::alloc::run::Run;
 use crate::base::event::{Detail, Trace, TraceEvent};
 use crate::base::frame::{Frames, PageFlags};
@@ -37,6 +38,9 @@ pub struct Window {
     pub memcg: MemcgId,
     /// How they are allocated.
     pub gfp: Gfp,
+    /// Flags of the first try in the slow path, for pages that get there ([`crate::decide::slow_path`]); none for those
+    /// of the fast path.
+    pub slow: Option<AllocFlags>,
 }
 
 /// What was added of a window.
@@ -64,7 +68,11 @@ impl PageCache {
         let Range { start, end } = window.pages;
         let mut added = Added { past: start, refilled: 0 };
         while added.past < end && self.find(window.mapping, added.past).is_vacant() {
-            let Some(run) = core.alloc.open_run(cpu, window.gfp, flags) else { break };
+            let run = match window.slow {
+                Some(flags) => core.alloc.open_slow_run(cpu, window.gfp, flags),
+                None => core.alloc.open_run(cpu, window.gfp, flags),
+            };
+            let Some(run) = run else { break };
             let charged = core.cgroups.take_charges(cpu, window.memcg, end - added.past);
             let places = added.past..added.past + charged.pages;
             let filled = self.fill(core, lru, cpu, window, places, run, &mut each);
