@@ -3,10 +3,12 @@
 //! ```text
 //!   evicted <-- head ... tail <-- added
 //! ```
-//! A candidate goes to the tail: one that the kernel cannot free, as it is dirty or being read, has another round.
+//! A page that the kernel cannot free, as it is dirty or being read, is passed by and has another round.
 
 use mm::lru::cache_ext::hooks::EvictionPolicy;
-use mm::lru::cache_ext::lists::{End, Eviction, EvictionList, Folio, Lists, Moves, Verdict};
+use mm::lru::cache_ext::lists::{End, Eviction, EvictionList, Folio, Lists, Moves};
+
+use crate::in_order::in_order;
 
 /// The policy.
 #[derive(Debug, Clone)]
@@ -27,7 +29,7 @@ impl EvictionPolicy for Fifo {
 
     fn evict_folios(&mut self, lists: &mut Lists<'_>, eviction: &mut Eviction) {
         let moves = Moves { kept: None, evicted: Some((self.list, End::Tail)) };
-        lists.iterate(self.list, moves, eviction, |_, _| Verdict::Evict);
+        lists.iterate(self.list, moves, eviction, in_order);
     }
 
     fn folio_added(&mut self, lists: &mut Lists<'_>, folio: Folio) {

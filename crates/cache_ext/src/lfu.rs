@@ -7,12 +7,9 @@
 //! Accesses are never forgotten while a folio stays.
 
 use mm::lru::cache_ext::hooks::EvictionPolicy;
-use mm::lru::cache_ext::lists::{End, Eviction, EvictionList, Folio, Lists};
+use mm::lru::cache_ext::lists::{End, Eviction, EvictionList, Folio, LOOKS_MAX, Lists};
 
 use crate::per_folio::PerFolio;
-
-/// Folios that are scored for one request.
-pub(crate) const SAMPLE: u32 = 512;
 
 /// The policy.
 #[derive(Debug, Clone)]
@@ -34,7 +31,7 @@ impl EvictionPolicy for Lfu {
 
     fn evict_folios(&mut self, lists: &mut Lists<'_>, eviction: &mut Eviction) {
         let accesses = &mut self.accesses;
-        lists.evict_lowest(self.list, SAMPLE, eviction, |seen| {
+        lists.evict_lowest(self.list, LOOKS_MAX, eviction, |seen| {
             (!seen.is_busy()).then(|| u64::from(*accesses.of(seen.folio)))
         });
     }

@@ -12,9 +12,8 @@
 //! Left out, as there: sampling by chance, and folios that are tried although they seem bad.
 
 use mm::lru::cache_ext::hooks::EvictionPolicy;
-use mm::lru::cache_ext::lists::{End, Eviction, EvictionList, Folio, Lists};
+use mm::lru::cache_ext::lists::{End, Eviction, EvictionList, Folio, LOOKS_MAX, Lists};
 
-use crate::lfu::SAMPLE;
 use crate::per_folio::PerFolio;
 
 /// Ages that are told apart; whoever is older counts as of the last one.
@@ -145,7 +144,7 @@ impl EvictionPolicy for Lhd {
 
     fn evict_folios(&mut self, lists: &mut Lists<'_>, eviction: &mut Eviction) {
         let mut kept = std::mem::take(&mut self.kept);
-        lists.evict_lowest(self.list, SAMPLE, eviction, |seen| {
+        lists.evict_lowest(self.list, LOOKS_MAX, eviction, |seen| {
             let (class, age) = self.place(kept.of(seen.folio));
             (!seen.is_busy()).then(|| self.classes[class].density[age])
         });

@@ -9,6 +9,7 @@
 //! which the kernel has itself.
 
 pub mod fifo;
+mod in_order;
 pub mod lfu;
 pub mod lhd;
 pub mod lru;

@@ -1,7 +1,9 @@
 //! Least recently used: FIFO in which an access moves a folio to the tail.
 
 use mm::lru::cache_ext::hooks::EvictionPolicy;
-use mm::lru::cache_ext::lists::{End, Eviction, EvictionList, Folio, Lists, Moves, Verdict};
+use mm::lru::cache_ext::lists::{End, Eviction, EvictionList, Folio, Lists, Moves};
+
+use crate::in_order::in_order;
 
 /// The policy.
 #[derive(Debug, Clone)]
@@ -22,7 +24,7 @@ impl EvictionPolicy for Lru {
 
     fn evict_folios(&mut self, lists: &mut Lists<'_>, eviction: &mut Eviction) {
         let moves = Moves { kept: None, evicted: Some((self.list, End::Tail)) };
-        lists.iterate(self.list, moves, eviction, |_, _| Verdict::Evict);
+        lists.iterate(self.list, moves, eviction, in_order);
     }
 
     fn folio_added(&mut self, lists: &mut Lists<'_>, folio: Folio) {

@@ -6,13 +6,16 @@
 //!   added again, named by a ghost -----------------> main        -- accessed: one access less, to its tail
 //!   victims come from small while it has a tenth of all, else from main
 //! ```
+//! Folios that the kernel would not free now, as they are dirty or being read, are passed by and have another round.
 //! Accesses are counted up to 3. The one that a page was read for counts: one more makes it main.
 //! `file-lru-s3fifo` asks for two more, and keeps its names in shadows.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use mm::lru::cache_ext::hooks::EvictionPolicy;
-use mm::lru::cache_ext::lists::{End, Eviction, EvictionList, Folio, Lists, Moves, Place, Verdict};
+use mm::lru::cache_ext::lists::{
+    End, Eviction, EvictionList, Folio, LOOKS_MAX, Lists, Moves, Place, Verdict,
+};
 
 use crate::per_folio::PerFolio;
 
@@ -74,8 +77,12 @@ impl Default for S3Fifo {
 impl S3Fifo {
     fn evict_small(&mut self, lists: &mut Lists<'_>, eviction: &mut Eviction) {
         let moves = Moves { kept: Some((self.main, End::Tail)), evicted: Some((self.small, End::Tail)) };
-        let kept = &mut self.kept;
+        let (kept, mut busy) = (&mut self.kept, 0);
         lists.iterate(self.small, moves, eviction, |_, seen| {
+            if seen.is_busy() {
+                busy += 1;
+                return if busy > LOOKS_MAX { Verdict::Stop } else { Verdict::Rotate };
+            }
             let kept = kept.of(seen.folio);
             kept.is_main = kept.accesses > 1;
             if kept.is_main { Verdict::Keep } else { Verdict::Evict }
@@ -86,9 +93,14 @@ impl S3Fifo {
     fn evict_main(&mut self, lists: &mut Lists<'_>, eviction: &mut Eviction) {
         let to_tail = Some((self.main, End::Tail));
         let moves = Moves { kept: to_tail, evicted: to_tail };
+        let mut busy = 0;
         for _ in 0..=ACCESSES_MAX {
             let kept = &mut self.kept;
             lists.iterate(self.main, moves, eviction, |_, seen| {
+                if seen.is_busy() {
+                    busy += 1;
+                    return if busy > LOOKS_MAX { Verdict::Stop } else { Verdict::Rotate };
+                }
                 let kept = kept.of(seen.folio);
                 match kept.accesses.checked_sub(1) {
                     Some(fewer) => {

@@ -21,6 +21,8 @@ use crate::base::list::{Link, Links, List, ListId};
 
 /// No number.
 const NONE: u32 = u32::MAX;
+/// Folios that cannot go, or that are scored, for one request at most.
+pub const LOOKS_MAX: u32 = 512;
 /// Candidates that are asked for at once at most.
 pub const CANDIDATES_MAX: u32 = 32;
 
@@ -85,6 +87,8 @@ impl Seen {
 pub enum Verdict {
     /// It stays in memory.
     Keep,
+    /// It stays, and goes to the tail of the list that it is on.
+    Rotate,
     /// It is a candidate.
     Evict,
     /// It is left alone, and iteration ends.
@@ -360,6 +364,7 @@ impl<'a> Lists<'a> {
             let Some(seen) = self.see(folio) else { return count };
             let to = match judge(count, seen) {
                 Verdict::Keep => moves.kept,
+                Verdict::Rotate => Some((list, End::Tail)),
                 Verdict::Evict => {
                     eviction.propose(folio);
                     moves.evicted
