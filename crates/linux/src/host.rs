@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use units::{Bytes, Seed};
+use units::{Bytes, Pages, Seed};
 use workload::Workload;
 
 use crate::bounds::{BoundsError, DEFAULT_SHARE, Disk, DiskShare, Memory, Rounded};
@@ -155,6 +155,7 @@ impl Host {
             sample_period,
             limit: Some(self.options.limit),
             tell_every: Some(TELL_EVERY),
+            beyond: Pages(0),
             host_wide: self.options.allow_host_pressure,
             alone: false,
         };

@@ -206,7 +206,7 @@ impl Running {
         let path = tree.procs_file(None).map_err(WorkloadError::from)?;
         let procs = fs::OpenOptions::new().write(true).open(&path);
         let procs = procs.map_err(|error| LinuxError::io("open", &path, error))?;
-        let total = machine::memory_total();
+        let total = machine::memory_total().saturating_sub(spec.beyond);
         let program = || {
             let system = LinuxSystem::new(Shared {
                 files: spec.root.files.clone(),

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use units::{Bytes, Seed};
+use units::{Bytes, Pages, Seed};
 use workload::{Outcome, Workload};
 
 use crate::waits::Wait;
@@ -57,6 +57,8 @@ pub struct LinuxRun {
     pub sample_period: Duration,
     /// `memory.max` of the root cgroup; `None` leaves it as it is.
     pub limit: Option<Bytes>,
+    /// Pages of the machine that its workload is not told of: a guest has them for its own program.
+    pub beyond: Pages,
     /// How often to say how far the run is; `None` says only when a phase ends. In a guest nobody
     /// watches the monitor, and what it allocates is counted.
     pub tell_every: Option<Duration>,

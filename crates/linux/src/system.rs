@@ -341,6 +341,8 @@ impl System for LinuxSystem {
             let target = self.path("lay_out_file", path)?;
             self.lay_out(&target, size.get()).map_err(|error| failed("lay_out_file", path, &error))
         });
+        // What it took for that is not the run's: given back later, it would be counted there.
+        self.0.buffer.take();
         self.0.control.send(&Message::LaysOut(false));
         laid_out
     }

@@ -16,9 +16,18 @@ pub(crate) fn without(laid_out: &[LaidOut], at_ns: u64, now: &mut Counters) {
     }
 }
 
-/// The same of each of `rows`.
-pub(crate) fn rows_without(laid_out: &[LaidOut], columns: &[String], rows: &mut [Row]) {
+/// The same of each of `rows`; and gauges stand from the beginning as they did when the files were laid out that are
+/// before `first_phase_ns`.
+pub(crate) fn rows_without(laid_out: &[LaidOut], first_phase_ns: u64, columns: &[String], rows: &mut [Row]) {
     let Some(first) = laid_out.first() else { return };
+    let settled = laid_out.iter().take_while(|time| time.ns[1] <= first_phase_ns).last();
+    if let Some(LaidOut { ns: [_, end], vmstat: [_, after] }) = settled {
+        let gauges = columns.iter().enumerate().filter(|(_, name)| is_gauge(name));
+        for (column, &value) in gauges.filter_map(|(column, name)| Some((column, after.get(name)?))) {
+            let early = rows.iter_mut().take_while(|(at_ns, _)| at_ns < end);
+            early.for_each(|(_, values)| values[column] = value);
+        }
+    }
     let is_counter = |name: &String| !is_gauge(name) && first.vmstat[0].contains_key(name);
     let counters = columns.iter().enumerate().filter(|(_, name)| is_counter(name));
     for (column, name) in counters {
@@ -70,9 +79,16 @@ mod tests {
         });
         assert_eq!(left, [8, 10, 10, 20, 25]);
         let columns = ["nr_free_pages", "nr_dirtied", "cg_root_file"].map(str::to_owned);
-        let mut rows: Vec<Row> = read.map(|(at_ns, dirtied)| (at_ns, vec![500, dirtied, dirtied])).into();
-        rows_without(&laid_out, &columns, &mut rows);
-        assert_eq!(rows.iter().map(|(_, values)| values[1]).collect::<Vec<_>>(), left);
-        assert!(rows.iter().zip(read).all(|((_, values), (_, file))| values[0] == 500 && values[2] == file));
+        let rows: Vec<Row> = read.map(|(at_ns, dirtied)| (at_ns, vec![500, dirtied, dirtied])).into();
+        let numbers = |rows: &[Row], column: usize| rows.iter().map(|row| row.1[column]).collect::<Vec<_>>();
+        // The first phase ends before files are laid out, between both, and after them.
+        for (phase_ns, free) in
+            [(1, [500; 5]), (5, [800, 800, 500, 500, 500]), (9, [600, 600, 600, 600, 500])]
+        {
+            let mut rows = rows.clone();
+            rows_without(&laid_out, phase_ns, &columns, &mut rows);
+            assert_eq!((numbers(&rows, 0), numbers(&rows, 1)), (free.to_vec(), left.to_vec()));
+            assert_eq!(numbers(&rows, 2), read.map(|(_, file)| file));
+        }
     }
 }

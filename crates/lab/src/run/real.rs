@@ -318,7 +318,8 @@ fn filled(identity: Recording, mut result: LinuxResult) -> Recording {
     for phase in &mut result.phases {
         without(laid_out, phase.at_ns, &mut phase.vmstat);
     }
-    rows_without(laid_out, &result.columns, &mut result.rows);
+    let first_phase_ns = result.phases.first().map_or(result.wall_ns, |phase| phase.at_ns);
+    rows_without(laid_out, first_phase_ns, &result.columns, &mut result.rows);
     let ended = result.phases.into_iter().map(|phase| (phase.name, phase.at_ns, phase.vmstat));
     let vmstat = since(&result.vmstat_before, &result.vmstat);
     let recording = Recording {

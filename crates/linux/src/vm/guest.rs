@@ -7,6 +7,7 @@
 //! Left out: network, users, reaping processes that the workload did not wait for (the machine
 //! ends with the run).
 
+use std::ffi::CStr;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,7 +20,7 @@ use std::time::{Duration, Instant};
 use rustix::mount::MountFlags;
 use rustix::system::RebootCommand;
 use rustix::termios::OptionalActions;
-use units::{Bytes, Seed};
+use units::{Bytes, Pages, Seed};
 use workload::Workload;
 use workload::scenario::{Swap, SwapDevice, Zswap};
 
@@ -27,8 +28,8 @@ use super::error::NO_LRU_GEN_HINT;
 use super::image::VmFilesystem;
 use super::needs::{self, Missing};
 use super::protocol::{
-    GUEST_OF_UML, GUEST_VARIABLE, HEARTBEAT, JOB_PATH, Job, Message, PORT_NAME, TRACE_PATH, last_words,
-    with_packed_trace,
+    BEYOND_VARIABLE, GUEST_OF_UML, GUEST_VARIABLE, HEARTBEAT, JOB_PATH, Job, Message, PORT_NAME, TRACE_PATH,
+    last_words, with_packed_trace,
 };
 use super::swap;
 use crate::spec::{CgroupVersion, LinuxResult, LinuxRun, RootPaths, Told};
@@ -196,6 +197,7 @@ fn work(channel: &Channel) -> Result<LinuxResult, Failure> {
         keep_in: None,
         sample_period: job.sample_period,
         limit: job.limit,
+        beyond: pages_beyond(),
         tell_every: None,
         host_wide: true,
         alone: true,
@@ -207,6 +209,12 @@ fn work(channel: &Channel) -> Result<LinuxResult, Failure> {
     };
     crate::run(&spec, &AtomicBool::new(false), &tell)
         .map_err(|error| Failure { message: error.to_string(), hint: error.hint() })
+}
+
+/// Pages for this program, from the kernel's command line.
+fn pages_beyond() -> Pages {
+    let told = std::env::var(BEYOND_VARIABLE).ok();
+    Pages(told.and_then(|pages| pages.parse().ok()).unwrap_or(0))
 }
 
 /// The workload with its trace, if it was given one, whose file would stay in memory for the whole run.
@@ -346,9 +354,18 @@ fn mount(kind: &str, target: &str, flags: MountFlags) -> Result<(), Failure> {
     }
 }
 
+/// Keeps ext4 from reading a bitmap for each of its groups in the seconds after `mount`, which is long ago where people
+/// work, and by chance before or in a run here.
+const SETTLED: &CStr = c"no_prefetch_block_bitmaps";
+
 fn mount_data(device: &str, dir: &str, filesystem: VmFilesystem) -> Result<(), Failure> {
     fs::create_dir_all(dir).tried("create", dir)?;
-    rustix::mount::mount(device, dir, filesystem.name(), MountFlags::NOATIME, None).tried("mount", device)
+    let mount = |options| rustix::mount::mount(device, dir, filesystem.name(), MountFlags::NOATIME, options);
+    // Kernels that read none do not know the option.
+    if filesystem == VmFilesystem::Ext4 && mount(Some(SETTLED)).is_ok() {
+        return Ok(());
+    }
+    mount(None).tried("mount", device)
 }
 
 fn load_modules() -> Result<(), Failure> {

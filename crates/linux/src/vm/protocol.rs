@@ -28,6 +28,9 @@ pub const PORT_NAME: &str = "pagetide";
 pub const GUEST_VARIABLE: &str = "PAGETIDE_GUEST";
 /// Its value in a guest of User-Mode Linux.
 pub const GUEST_OF_UML: &str = "uml";
+/// The environment variable with the pages of a guest that were given to it for its own program, beyond what was asked
+/// for.
+pub const BEYOND_VARIABLE: &str = "PAGETIDE_BEYOND";
 /// How often the guest says that it is alive.
 pub const HEARTBEAT: Duration = Duration::from_secs(5);
 

@@ -29,7 +29,7 @@ pub(super) use place::Place;
 
 use super::error::VmError;
 use super::kernels::{self, Kernel, Modules, VmKernel};
-use super::protocol::{GUEST_OF_UML, GUEST_VARIABLE};
+use super::protocol::{BEYOND_VARIABLE, GUEST_OF_UML, GUEST_VARIABLE};
 use super::qemu::Hardware;
 use super::{VmSpec, elf};
 use crate::process::{at_fixed_addresses, dying_with_us};
@@ -237,7 +237,8 @@ pub(super) fn command(spec: &VmSpec, kernel: &UserMode, files: &Files<'_>) -> Re
     }
     environment.push(format!("LD_PRELOAD={}", preload::put_into(files.dir, kernel.needs_registers())?));
     let memory = Path::new(SHARED_MEMORY);
-    let memory = if preload::has_room(memory, guest_memory(spec, files)) { SHARED_MEMORY } else { "." };
+    let memory =
+        if preload::has_room(memory, guest_memory(spec, pages_beyond(files))) { SHARED_MEMORY } else { "." };
     environment.push(format!("TMPDIR={memory}"));
     let mut command = Command::new("/bin/sh");
     command.args(["-c", KEEPER, "sh"]).arg(files.dir).arg("env").args(environment);
@@ -248,11 +249,15 @@ pub(super) fn command(spec: &VmSpec, kernel: &UserMode, files: &Files<'_>) -> Re
     Ok(command)
 }
 
-/// The memory that is asked for, and what the guest's own program takes of it for good, unpacked and with the kernel's
-/// notes on its pages: so a workload has as much whatever the size of that program.
-fn guest_memory(spec: &VmSpec, files: &Files<'_>) -> Bytes {
+/// Pages that the guest's own program takes for good beyond what it took when the machine was measured.
+fn pages_beyond(files: &Files<'_>) -> u64 {
     let archive = std::fs::metadata(files.initramfs).map_or(0, |archive| archive.len());
-    let beyond = archive.div_ceil(PAGE_SIZE).saturating_sub(MEASURED_ARCHIVE);
+    archive.div_ceil(PAGE_SIZE).saturating_sub(MEASURED_ARCHIVE)
+}
+
+/// The memory that is asked for and those pages, with the kernel's notes on them: so a workload has as much whatever
+/// the size of that program.
+fn guest_memory(spec: &VmSpec, beyond: u64) -> Bytes {
     let notes = (beyond * STRUCT_PAGE).div_ceil(PAGE_SIZE);
     Bytes(spec.hardware.mem.get() + (beyond + notes) * PAGE_SIZE)
 }
@@ -260,8 +265,9 @@ fn guest_memory(spec: &VmSpec, files: &Files<'_>) -> Bytes {
 /// The kernel's command line. Names in it have no path: blanks, commas and colons would be understood.
 fn arguments(spec: &VmSpec, files: &Files<'_>) -> Vec<OsString> {
     let name = |path: &Path| path.file_name().expect("it is in the folder").to_string_lossy().into_owned();
+    let beyond = pages_beyond(files);
     let mut words = vec![
-        format!("mem={}K", guest_memory(spec, files).get() >> 10),
+        format!("mem={}K", guest_memory(spec, beyond).get() >> 10),
         format!("initrd={}", name(files.initramfs)),
     ];
     let plain = [
@@ -290,6 +296,7 @@ fn arguments(spec: &VmSpec, files: &Files<'_>) -> Vec<OsString> {
     words.extend(files.disks.iter().enumerate().map(|(index, disk)| format!("ubd{index}={}", name(disk))));
     words.push(format!("LD_LIBRARY_PATH=/{}", elf::LIBRARY_DIR));
     words.push(format!("{GUEST_VARIABLE}={GUEST_OF_UML}"));
+    words.push(format!("{BEYOND_VARIABLE}={beyond}"));
     words.into_iter().map(OsString::from).collect()
 }
 
