@@ -128,6 +128,11 @@ impl DiskInodes {
         }
     }
 
+    /// The largest number that was ever given.
+    pub(crate) fn last(&self) -> u32 {
+        self.inodes.len() as u32 - 1
+    }
+
     /// Inodes that there are.
     pub(crate) fn count(&self) -> usize {
         self.inodes.iter().filter(|inode| inode.kind != Kind::Free).count()

@@ -176,6 +176,11 @@ impl Files {
         }
     }
 
+    /// The largest number that an inode ever had.
+    pub(crate) fn last_inode(&self) -> u32 {
+        self.inodes.last()
+    }
+
     /// Makes a file that is laid out, with all of its blocks, away from those of others: on the disk alone.
     pub(crate) fn lay_out(&mut self, directory: &Inode, name: Name, pages: u32, size: u64) {
         let number = self.inodes.take_number();

@@ -116,24 +116,37 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
-    /// Adds a metadata block to the page cache of its device, with its buffer head. It is read if it was ever used.
-    pub(crate) async fn bring_block(
+    /// Adds a metadata block to the page cache of its device. It is read if it was ever used.
+    async fn bring_block(
         &self,
         process: Option<&Process>,
         device: &Rc<Inode>,
         block: u32,
     ) -> Result<(), Errno> {
-        if !self.add_folio_for(process, device, Place::page(block), METADATA_GFP).await? {
-            return Ok(());
-        }
-        // Without memory for it the page has none, and nothing else changes.
-        let _ = self.give_buffer(process, device, block).await;
-        if self.mem(|mem| mem.journal_make_block(device.device, block)) {
-            self.unlock_pages(PageRange { mapping: device.mapping, first: block, count: 1 });
-        } else {
+        if self.add_block(process, device, block).await? {
             self.submit_read(device, block, 1);
         }
         Ok(())
+    }
+
+    /// Adds a metadata block to the page cache of its device, with its buffer head. True: it is locked, and to be read.
+    /// One that was never used is new, and ready at once.
+    pub(crate) async fn add_block(
+        &self,
+        process: Option<&Process>,
+        device: &Rc<Inode>,
+        block: u32,
+    ) -> Result<bool, Errno> {
+        if !self.add_folio_for(process, device, Place::page(block), METADATA_GFP).await? {
+            return Ok(false);
+        }
+        // Without memory for it the page has none, and nothing else changes.
+        let _ = self.give_buffer(process, device, block).await;
+        let is_new = self.mem(|mem| mem.journal_make_block(device.device, block));
+        if is_new {
+            self.unlock_pages(PageRange { mapping: device.mapping, first: block, count: 1 });
+        }
+        Ok(!is_new)
     }
 
     /// Changes what tells that some blocks of a file are in use, from `offset` on the disk: bitmap and descriptor.

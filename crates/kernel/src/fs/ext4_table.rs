@@ -9,8 +9,8 @@
 //!
 //! Each is a lookup or several through the buffer cache, so blocks become active at once.
 //!
-//! Left out: groups by directory (an inode's number alone says where it is), the list of orphans, a second level of
-//! an index. Next: [`super::ext4_change`], [`mm::fs::ext4::layout`].
+//! Left out: that blocks which the journal held are read, too, once they were reclaimed; groups by directory (an
+//! inode's number alone says where it is), the list of orphans, a second level of an index. Next: [`super::ext4_change`], [`mm::fs::ext4::layout`].
 
 use std::rc::Rc;
 
@@ -18,15 +18,24 @@ use mm::base::event::Trace;
 use mm::fs::dentry::Name;
 use mm::fs::ext4::layout;
 
+use crate::cache::in_flight::PageRange;
+use crate::cache::look::Found;
 use crate::errno::Errno;
 use crate::files::directory::EntryPlace;
-use crate::files::inode::Inode;
+use crate::files::inode::{Inode, Metadata};
 use crate::handle::Kernel;
 use crate::machine::Machine;
 use crate::tasks::process::Process;
 
 /// Lookups of an inode's table block while it is created: for the new inode, for its name, for its size.
 const CREATE_LOOKUPS: u32 = 3;
+
+/// Blocks of an inode table that are read at once (`inode_readahead_blks`, of the kernel's documentation of ext4).
+const TABLE_READAHEAD: u32 = 32;
+
+/// Blocks of tables that the journal holds when files were laid out: measured, of guests of 6.12 with 5,000 to 30,000
+/// files the last 89 to 370 were not read.
+const TABLES_IN_JOURNAL: u32 = 256;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// A file is created.
@@ -158,11 +167,56 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
-    /// An inode comes back into memory.
+    /// An inode comes into memory. Where its block of the table has to be read, those around it are read with it.
     pub(crate) async fn read_inode(&self, process: &Process, inode: &Inode) -> Result<(), Errno> {
         self.make_journals();
-        let device = self.device_of(inode);
-        self.read_metadata(process, &device, layout::table_block(inode.number)).await.map(drop)
+        let (device, block) = (self.device_of(inode), layout::table_block(inode.number));
+        if inode.metadata == Metadata::LaidOut && self.keep_laid_out(process, &device, block).await? {
+            return Ok(());
+        }
+        if matches!(self.look(&device, block), Found::Missing) {
+            self.read_table_around(process, &device, block).await;
+        }
+        self.read_metadata(process, &device, block).await.map(drop)
+    }
+
+    /// Tables of files that were laid out are on the disk, though nobody wrote them; the last of them are still in
+    /// memory, as the journal holds them. True: the block is the one that is read by `mount`, and not looked for.
+    async fn keep_laid_out(&self, process: &Process, device: &Rc<Inode>, block: u32) -> Result<bool, Errno> {
+        let last = layout::table_block(self.shared.files.borrow().last_inode());
+        self.mem(|mem| mem.journal_make_block(device.device, last));
+        let is_held = last - block < TABLES_IN_JOURNAL && block != layout::table_block(0);
+        if is_held
+            && matches!(self.look(device, block), Found::Missing)
+            && self.add_block(Some(process), device, block).await?
+        {
+            self.unlock_pages(PageRange { mapping: device.mapping, first: block, count: 1 });
+        }
+        Ok(block == layout::table_block(0))
+    }
+
+    /// The blocks of an aligned window of the table that were ever used and are not in memory are read, neighbours at
+    /// once, as long as there is memory for them.
+    async fn read_table_around(&self, process: &Process, device: &Rc<Inode>, block: u32) {
+        let first = block - block % TABLE_READAHEAD;
+        let mut run = first..first;
+        for block in first..first + TABLE_READAHEAD {
+            let is_wanted = matches!(self.look(device, block), Found::Missing)
+                && self.mem(|mem| mem.journal_has_block(device.device, block));
+            let is_added = match is_wanted {
+                true => self.add_block(Some(process), device, block).await,
+                false => Ok(false),
+            };
+            if is_added != Ok(true) {
+                self.submit_read(device, run.start, run.end - run.start);
+                run.start = block + 1;
+            }
+            run.end = block + 1;
+            if is_added.is_err() {
+                break;
+            }
+        }
+        self.submit_read(device, run.start, run.end - run.start);
     }
 }
 

@@ -42,6 +42,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         create: bool,
     ) -> Result<(), Errno> {
         match self.shared.filesystem {
+            Filesystem::Ext4 if inode.metadata == Metadata::LaidOut => self.read_inode(process, inode).await,
             _ if inode.metadata != Metadata::Table => Ok(()),
             Filesystem::Ext3 => self.touch_ext3_table(process, inode, create).await,
             Filesystem::Ext4 if create => self.create_in_tables(process, inode).await,
