@@ -231,8 +231,48 @@ pub struct KernelBuild {
     pub page_tables: PageTables,
     /// Where stacks of tasks lie.
     pub stacks: Stacks,
-    /// Faults by which a new process gets its pages and finds those of its program, where they were measured.
-    pub process_faults: u32,
+    /// What a process costs by itself.
+    pub process: ProcessCost,
+    /// What starts and watches a run costs.
+    pub run: RunCost,
+}
+
+/// What a process costs by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProcessCost {
+    /// From `fork` on.
+    pub fork: OwnPages,
+    /// Once it has moved itself into its cgroup, which pays for no more than this. None: it begins there.
+    pub moved: Option<OwnPages>,
+}
+
+/// Pages of a process, and the faults by which it gets them and finds those of its program.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OwnPages {
+    /// Private pages: stack, heap, what it writes to of its libraries.
+    pub anon: u32,
+    /// Page tables, kernel stack and other kernel memory.
+    pub kernel: u32,
+    /// Faults, where they were measured.
+    pub faults: u32,
+}
+
+impl Default for ProcessCost {
+    /// A small static program in guests of QEMU.
+    fn default() -> Self {
+        Self { fork: OwnPages { anon: 45, kernel: 19, faults: 0 }, moved: None }
+    }
+}
+
+/// What the program that starts and watches a run adds to the counters of its machine, whatever the run is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RunCost {
+    /// Faults.
+    pub faults: u32,
+    /// Pages allocated and freed.
+    pub allocated: u32,
+    /// Pages freed; at least as many.
+    pub freed: u32,
 }
 
 /// Where the four pages of a task's kernel stack lie.

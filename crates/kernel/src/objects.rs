@@ -51,13 +51,16 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// A period begins when there is something to be freed.
     pub(crate) async fn rcu(&self) {
         loop {
-            if !self.mem(|mem| mem.core.slabs.needs_grace_period()) {
+            let is_needed = self.mem(|mem| mem.core.slabs.needs_grace_period());
+            if !is_needed && self.shared.processes.borrow().stacks.is_empty() {
                 let _ = self.machine().wait(self.shared.rcu, WaitReason::Periodic, None).await;
             }
+            let stacks = std::mem::take(&mut self.shared.processes.borrow_mut().stacks);
             self.machine().sleep(self.ticks(GRACE_PERIOD_TICKS), WaitReason::Periodic).await;
             let cpu = self.machine().current_cpu();
             let freed = self.mem(|mem| mem.grace_period_ended(cpu));
             self.machine().charge(CostOp::SlabObject, freed);
+            self.free_stacks(stacks);
         }
     }
 

@@ -82,8 +82,9 @@ impl Process {
     /// Where its page tables lie.
     pub(crate) fn page_table_frames(&self) -> impl Iterator<Item = Pfn> {
         let own = self.0.kernel_pages.borrow();
-        let tables: Vec<Pfn> =
-            own.iter().take(OWN_TABLES).chain(self.0.page_tables.borrow().values()).copied().collect();
+        let of_mappings = self.0.page_tables.borrow();
+        let own = own.iter().take(OWN_TABLES).map(|(pfn, _)| pfn);
+        let tables: Vec<Pfn> = own.chain(of_mappings.values()).copied().collect();
         tables.into_iter()
     }
 
@@ -91,8 +92,8 @@ impl Process {
     pub(crate) fn stack_frames(&self) -> impl Iterator<Item = Pfn> {
         let own = self.0.kernel_pages.borrow();
         let stack: Vec<Pfn> = match self.0.stack.get() {
-            Some(head) => (head.0..).map(Pfn).take(STACK_PAGES).collect(),
-            None => own.iter().skip(OWN_TABLES).take(STACK_PAGES).copied().collect(),
+            Some((head, _)) => (head.0..).map(Pfn).take(STACK_PAGES).collect(),
+            None => own.iter().skip(OWN_TABLES).take(STACK_PAGES).map(|&(pfn, _)| pfn).collect(),
         };
         stack.into_iter()
     }
@@ -108,15 +109,14 @@ pub(crate) struct ProcessState {
     pub(crate) id: ProcessId,
     pub(crate) name: String,
     pub(crate) memcg: Cell<MemcgId>,
-    /// Who pays for what it cost by itself: the cgroup that it began in.
-    pub(crate) first_memcg: MemcgId,
     pub(crate) killed: Cell<bool>,
     pub(crate) oom_score_adj: Cell<i16>,
     /// Mappings; the first holds the process's own pages. None: unmapped.
     pub(crate) anon: RefCell<Vec<Option<AnonArea>>>,
-    pub(crate) kernel_pages: RefCell<Vec<Pfn>>,
-    /// The first page of its kernel stack, where that is one block.
-    pub(crate) stack: Cell<Option<Pfn>>,
+    /// Pages that the kernel has for it, with who pays for each.
+    pub(crate) kernel_pages: RefCell<Vec<(Pfn, MemcgId)>>,
+    /// The first page of its kernel stack, where that is one block, and who pays for it.
+    pub(crate) stack: Cell<Option<(Pfn, MemcgId)>>,
     /// Page tables, by mapping and 2 MiB in it.
     pub(crate) page_tables: RefCell<BTreeMap<(usize, u32), Pfn>>,
     /// The files that it maps, by mapping: they stay open as long.
@@ -137,4 +137,6 @@ pub(crate) struct ProcessState {
 pub(crate) struct Processes {
     pub(crate) list: Vec<Process>,
     pub(crate) next: u32,
+    /// Stacks of those that ended, each in one block, with who pays: a grace period of RCU later they are free.
+    pub(crate) stacks: Vec<(Pfn, MemcgId)>,
 }

@@ -1,29 +1,20 @@
 //! Starting and ending processes.
 //!
-//! A process costs memory by itself: stack, heap and libraries' private pages, page tables and a
-//! kernel stack. The sizes are those of a small static helper in the measured guests. They are charged while it lives.
+//! A process costs memory by itself: stack, heap and libraries' private pages, page tables and a kernel stack. How much
+//! is the machine's ([`ProcessCost`]). It is charged while the process lives.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use mm::MemcgId;
 use mm::base::event::Trace;
-use units::Order;
+use units::{Order, Pfn};
 
 use crate::anon::area::{AnonArea, HugeAdvice};
 use crate::errno::Errno;
 use crate::handle::Kernel;
-use crate::machine::{CostOp, Machine, Stacks};
+use crate::machine::{CostOp, Machine, OwnPages, ProcessCost, RunCost, Stacks};
 use crate::tasks::process::{Process, ProcessId, ProcessState, STACK_PAGES};
-
-/// Private pages of a process besides what the program maps.
-const PROCESS_ANON_PAGES: u32 = 45;
-
-/// Page tables, kernel stack and other kernel memory of a process.
-const PROCESS_KERNEL_PAGES: u32 = 19;
-
-/// Faults of a process once it has moved itself into its cgroup: measured, 32 to 33 in guests of 5.10 and 6.12.
-const FAULTS_IN_GROUP: u32 = 32;
 
 /// That of a kernel stack in one block.
 const STACK_ORDER: Order = Order(STACK_PAGES.trailing_zeros() as u8);
@@ -35,7 +26,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// `NoMem`; what was allocated so far is given back.
     pub async fn process_start(&self, name: &str, memcg: MemcgId) -> Result<Process, Errno> {
         let anon = self.mem(|mem| mem.anon_create());
-        let pages = u64::from(PROCESS_ANON_PAGES);
+        let ProcessCost { fork, moved } = self.machine().build().process;
+        let pages = u64::from(fork.anon + moved.map_or(0, |moved| moved.anon));
         let own = AnonArea { anon, file: None, shared: false, pages, advice: HugeAdvice::None };
         let process = {
             let mut processes = self.shared.processes.borrow_mut();
@@ -45,7 +37,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 id,
                 name: name.to_string(),
                 memcg: Cell::new(memcg),
-                first_memcg: memcg,
                 killed: Cell::new(false),
                 oom_score_adj: Cell::new(0),
                 anon: RefCell::new(vec![Some(own)]),
@@ -62,37 +53,61 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             processes.list.push(process.clone());
             process
         };
-        let started = self.populate(&process).await;
+        let started = self.populate(&process, fork, 0).await;
         if let Err(errno) = started {
             self.process_exit(&process);
             return Err(errno);
         }
-        // Those of the fork itself are of the group that its parent is in.
-        let faults = self.machine().build().process_faults.saturating_sub(FAULTS_IN_GROUP);
-        self.take_faults(MemcgId::ROOT, faults);
         Ok(process)
     }
 
-    async fn populate(&self, process: &Process) -> Result<(), Errno> {
-        let mut singles = PROCESS_KERNEL_PAGES;
-        if self.machine().build().stacks == Stacks::Contiguous {
-            process.0.stack.set(Some(self.alloc_kernel_pages(process, STACK_ORDER).await?));
+    /// Gives a process pages of its own, charged to the group that it is in: of its anonymous ones those from `first` on.
+    async fn populate(&self, process: &Process, own: OwnPages, first: u32) -> Result<(), Errno> {
+        let payer = process.memcg();
+        let mut singles = own.kernel;
+        if self.machine().build().stacks == Stacks::Contiguous && first == 0 {
+            process.0.stack.set(Some((self.alloc_kernel_pages(process, STACK_ORDER).await?, payer)));
             singles -= STACK_ORDER.pages();
         }
         for _ in 0..singles {
             let pfn = self.alloc_kernel_pages(process, Order(0)).await?;
-            process.0.kernel_pages.borrow_mut().push(pfn);
+            process.0.kernel_pages.borrow_mut().push((pfn, payer));
         }
-        for index in 0..PROCESS_ANON_PAGES {
+        for index in first..first + own.anon {
             self.add_anon_page(process, 0, index).await?;
         }
+        self.take_faults(payer, own.faults);
         Ok(())
     }
 
-    /// A process begins to run, in its cgroup: the last of the faults by which it gets its pages, where they are known.
-    pub fn process_runs(&self, process: &Process) {
-        let faults = self.machine().build().process_faults.min(FAULTS_IN_GROUP);
+    /// A process begins to run, in its cgroup: it gets the last of its own pages there, or is killed for them.
+    pub async fn process_runs(&self, process: &Process) {
+        let ProcessCost { fork, moved } = self.machine().build().process;
+        if let Some(moved) = moved {
+            let _ = self.populate(process, moved, fork.anon).await;
+        }
+    }
+
+    /// Starts the first process of a run, in the root, beside what starts and watches the run; `begin` is called when
+    /// counting begins.
+    ///
+    /// # Errors
+    /// As [`Self::process_start`].
+    pub async fn run_begins(&self, name: &str, begin: impl FnOnce()) -> Result<Process, Errno> {
+        let process = self.process_start(name, MemcgId::ROOT).await?;
+        self.process_runs(&process).await;
+        let RunCost { faults, allocated, freed } = self.machine().build().run;
+        let mut pages = Vec::new();
+        for _ in allocated..freed {
+            pages.push(self.alloc_kernel_pages(&process, Order(0)).await?);
+        }
+        begin();
+        for _ in 0..allocated {
+            pages.push(self.alloc_kernel_pages(&process, Order(0)).await?);
+        }
+        pages.into_iter().for_each(|pfn| self.free_kernel_pages(process.memcg(), pfn, Order(0)));
         self.take_faults(process.memcg(), faults);
+        Ok(process)
     }
 
     fn take_faults(&self, memcg: MemcgId, faults: u32) {
@@ -125,11 +140,22 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let tables = std::mem::take(&mut *process.0.page_tables.borrow_mut());
         let own = std::mem::take(&mut *process.0.kernel_pages.borrow_mut());
         tables.into_values().for_each(|pfn| self.free_kernel_pages(process.memcg(), pfn, Order(0)));
-        let payer = process.0.first_memcg;
-        own.into_iter().for_each(|pfn| self.free_kernel_pages(payer, pfn, Order(0)));
+        own.into_iter().for_each(|(pfn, payer)| self.free_kernel_pages(payer, pfn, Order(0)));
+        let mut processes = self.shared.processes.borrow_mut();
+        processes.list.retain(|other| other.0.id != process.0.id);
         if let Some(stack) = process.0.stack.take() {
+            processes.stacks.push(stack);
+            drop(processes);
+            self.wake_queue(self.shared.rcu);
+        }
+    }
+
+    /// Frees the stacks of processes that ended before a grace period began: one after the other, so that a CPU takes it
+    /// for a time of freeing blocks, and gives its lists back.
+    pub(crate) fn free_stacks(&self, stacks: Vec<(Pfn, MemcgId)>) {
+        for (stack, payer) in stacks {
+            let payer = self.mem(|mem| mem.core.cgroups.heir(payer));
             self.free_kernel_pages(payer, stack, STACK_ORDER);
         }
-        self.shared.processes.borrow_mut().list.retain(|other| other.0.id != process.0.id);
     }
 }

@@ -8,7 +8,6 @@ use std::rc::Rc;
 
 use kernel::machine::TaskId;
 use kernel::{Machine, WaitReason};
-use mm::MemcgId;
 use units::{Nanos, Seed};
 use workload::{Outcome, WorkloadError};
 
@@ -68,11 +67,9 @@ impl Going {
             let seed = Seed(spec.seed);
             let disks = u16::try_from(spec.hardware.devices.len()).expect("few disks");
             machine.spawn("workload", None, async move {
-                let process = kernel.process_start("workload", MemcgId::ROOT).await;
-                let result = match process {
+                let begin = || sampler.borrow_mut().begin(kernel.machine().now(), &kernel);
+                let result = match kernel.run_begins("workload", begin).await {
                     Ok(process) => {
-                        kernel.process_runs(&process);
-                        sampler.borrow_mut().begin(kernel.machine().now(), &kernel);
                         let system =
                             SimSystem::new(kernel.clone(), process, Rc::clone(&sampler), seed, disks);
                         program(system).await

@@ -274,7 +274,8 @@ impl System for SimSystem {
                 self.kernel.find_memcg(path).ok_or(Errno::NoEnt).map_err(failed("spawn in cgroup", path))?
             }
         };
-        let begins_in = if spec.moved { MemcgId::ROOT } else { memcg };
+        let moves = self.kernel.machine().build().process.moved.is_some();
+        let begins_in = if spec.moved || moves { MemcgId::ROOT } else { memcg };
         let process =
             self.kernel.process_start(&spec.name, begins_in).await.map_err(failed("spawn", &spec.name))?;
         self.name_memory(&process);
@@ -291,7 +292,7 @@ impl System for SimSystem {
         machine.clone().spawn(&spec.name, cpu, async move {
             let kernel = child.kernel.clone();
             kernel.machine().join_group(group_of(memcg));
-            kernel.process_runs(&child.process);
+            kernel.process_runs(&child.process).await;
             let worked = own.get_or_init(|| Worked::of(kernel.machine().current_task()));
             let child = Self { worked: Rc::clone(worked), ..child };
             slot.set(Some(program(child).await));
