@@ -122,7 +122,7 @@ pub fn watch(
 
 struct Watcher {
     child: Child,
-    /// Whether SIGHUP ends it and all others that it started.
+    /// Whether SIGUSR1 ends it and all others that it started.
     ends_when_asked: bool,
     started: Instant,
     last_heard: Instant,
@@ -148,7 +148,7 @@ impl Drop for Watcher {
         let until = Instant::now() + GRACE;
         if self.ends_when_asked && matches!(self.child.try_wait(), Ok(None)) {
             // Somebody may have stopped it with the rest.
-            for signal in [Signal::HUP, Signal::CONT] {
+            for signal in [Signal::USR1, Signal::CONT] {
                 let _ = kill_process(Pid::from_child(&self.child), signal);
             }
             while Instant::now() < until && matches!(self.child.try_wait(), Ok(None)) {

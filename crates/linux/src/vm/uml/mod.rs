@@ -201,12 +201,12 @@ pub(super) struct Files<'a> {
     pub(super) disks: &'a [PathBuf],
 }
 
-/// Starts its arguments and waits for them. SIGHUP ends them, and so does SIGTERM, which tells that the parent is
-/// gone and removes the folder of the run, too. The kernel makes itself a session and a process group, and its
-/// helpers would outlive it: all of them are killed, in any case.
+/// Starts its arguments and waits for them. SIGUSR1 ends them, as a shell cannot trap SIGHUP under `nohup`; so does
+/// SIGTERM, which tells that the parent is gone and removes the folder of the run, too. The kernel makes itself a session
+/// and a process group, and its helpers would outlive it: all of them are killed, in any case.
 const KEEPER: &str = r#"dir=$1; shift
 end() { kill -KILL $! -$! 2>/dev/null; exit; }
-trap end HUP
+trap end USR1
 trap 'rm -rf "$dir"; end' TERM
 exec 3<&0
 "$@" <&3 3<&- &

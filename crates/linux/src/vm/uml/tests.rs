@@ -104,6 +104,18 @@ fn the_kernel_is_started_in_the_folder_of_the_run_by_names_without_paths() {
 /// listen and has a session of its own, as kernels have.
 #[test]
 fn the_keeper_leaves_no_process_and_no_folder() {
+    assert!(!is_there_after(rustix::process::Signal::TERM), "the folder is gone");
+}
+
+/// Under `nohup` guests that were stopped went on for ever: a shell cannot trap what is ignored when it starts.
+#[test]
+fn the_keeper_ends_its_guest_under_nohup() {
+    assert!(is_there_after(rustix::process::Signal::USR1), "whoever asks looks into the folder");
+}
+
+/// Whether the folder of a run is there when its keeper, to which SIGHUP means nothing, has ended its guest at this
+/// signal.
+fn is_there_after(signal: rustix::process::Signal) -> bool {
     let dir = tempfile::tempdir().unwrap();
     let (run, ready) = (dir.path().join("run"), dir.path().join("ready"));
     std::fs::create_dir(&run).unwrap();
@@ -112,7 +124,7 @@ fn the_keeper_leaves_no_process_and_no_folder() {
     std::fs::write(&script, format!("#!/bin/sh\nexec setsid sh -c '{helpers}'\n")).unwrap();
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
     let mut command = Command::new("/bin/sh");
-    command.args(["-c", KEEPER, "sh"]).arg(&run).arg(&script);
+    command.args(["-c", r#"trap "" HUP; exec /bin/sh -c "$@""#, "sh", KEEPER, "sh"]).arg(&run).arg(&script);
     let mut keeper = std::os::unix::process::CommandExt::process_group(&mut command, 0).spawn().unwrap();
     let begin = std::time::Instant::now();
     let helper: i32 = loop {
@@ -123,9 +135,8 @@ fn the_keeper_leaves_no_process_and_no_folder() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     };
     let pid = rustix::process::Pid::from_child(&keeper);
-    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    rustix::process::kill_process(pid, signal).unwrap();
     keeper.wait().unwrap();
-    assert!(!run.exists(), "the folder is gone");
     let is_running = || {
         let stat = std::fs::read_to_string(format!("/proc/{helper}/stat")).unwrap_or_default();
         stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
@@ -134,4 +145,5 @@ fn the_keeper_leaves_no_process_and_no_folder() {
         assert!(begin.elapsed().as_secs() < 60, "{helper} still runs");
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
+    run.exists()
 }
