@@ -10,7 +10,8 @@
 //! Each is a lookup or several through the buffer cache, so blocks become active at once.
 //!
 //! Left out: that blocks which the journal held are read, too, once they were reclaimed; groups by directory (an
-//! inode's number alone says where it is), the list of orphans, a second level of an index. Next: [`super::ext4_change`], [`mm::fs::ext4::layout`].
+//! inode's number alone says where it is), the list of orphans, a second level of an index. Next:
+//! [`super::ext4_change`], [`mm::fs::ext4::layout`].
 
 use std::rc::Rc;
 

@@ -61,7 +61,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         Ok(process)
     }
 
-    /// Gives a process pages of its own, charged to the group that it is in: of its anonymous ones those from `first` on.
+    /// Gives a process pages of its own, charged to the group that it is in: of its anonymous ones those from `first`
+    /// on.
     async fn populate(&self, process: &Process, own: OwnPages, first: u32) -> Result<(), Errno> {
         let payer = process.memcg();
         let mut singles = own.kernel;
@@ -150,8 +151,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
-    /// Frees the stacks of processes that ended before a grace period began: one after the other, so that a CPU takes it
-    /// for a time of freeing blocks, and gives its lists back.
+    /// Frees the stacks of processes that ended before a grace period began: one after the other, so that a CPU takes
+    /// it for a time of freeing blocks, and gives its lists back.
     pub(crate) fn free_stacks(&self, stacks: Vec<(Pfn, MemcgId)>) {
         for (stack, payer) in stacks {
             let payer = self.mem(|mem| mem.core.cgroups.heir(payer));

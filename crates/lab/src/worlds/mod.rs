@@ -312,7 +312,7 @@ impl WorldsPlan {
     /// # Errors
     /// It is not, or does not run here.
     pub fn check(&self, policy: &HostPolicy) -> Result<(), LabError> {
-        // A world may have too little memory for itself, which its row says; a kernel that is not here has none for any.
+        // A world may have too little memory for itself, which its row says; a kernel that is not here runs none.
         let worlds = self.seeds.clone().filter_map(|seed| self.world(seed).ok()).take(WORLDS_CHECKED);
         unless_all_fail(worlds.map(|world| real::check(&world.real, policy).map(drop)))
     }

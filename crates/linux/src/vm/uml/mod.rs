@@ -202,8 +202,8 @@ pub(super) struct Files<'a> {
 }
 
 /// Starts its arguments and waits for them. SIGUSR1 ends them, as a shell cannot trap SIGHUP under `nohup`; so does
-/// SIGTERM, which tells that the parent is gone and removes the folder of the run, too. The kernel makes itself a session
-/// and a process group, and its helpers would outlive it: all of them are killed, in any case.
+/// SIGTERM, which tells that the parent is gone and removes the folder of the run, too. The kernel makes itself a
+/// session and a process group, and its helpers would outlive it: all of them are killed, in any case.
 const KEEPER: &str = r#"dir=$1; shift
 end() { kill -KILL $! -$! 2>/dev/null; exit; }
 trap end USR1
