@@ -264,7 +264,7 @@ fn a_world_that_disagrees_is_made_smaller_and_told_as_two_commands() {
     assert!(evidence.tried.unwrap() >= told.lock().unwrap().len(), "{evidence:?}");
     assert_eq!((&*evidence.counter.counter, &*evidence.counter.class), ("pgdeactivate", "beyond"));
     let commands = [&evidence.real_command, &evidence.model_command];
-    let needless = ["--set", "--swap disk", "hot_reads", "read_size", "stream=128M"];
+    let needless = ["--set", "--swap disk", "hot_reads", "read_size", "hot=16M"];
     assert!(
         needless.iter().all(|word| commands.iter().all(|command| !command.contains(word))),
         "{commands:?}"
