@@ -240,6 +240,14 @@ impl Memcgs {
         }
     }
 
+    /// A cgroup that is not modelled charges on a CPU. Where that has room for one cgroup alone (up to 6.12), it gives
+    /// back what it held.
+    pub fn charged_elsewhere(&mut self, cpu: CpuId) {
+        if let Some(memcg) = self.stocks[cpu.index()].pages.only() {
+            self.drain_page_stock(cpu, memcg);
+        }
+    }
+
     /// Pages held in stocks for `memcg` and its descendants.
     pub fn stocked_pages(&self, memcg: MemcgId) -> u64 {
         let held = self.stocks.iter().flat_map(|stock| stock.pages.all());

@@ -42,6 +42,11 @@ impl<const N: usize> Stock<N> {
         self.held[..self.places].iter_mut().find(|held| held.memcg == Some(memcg))
     }
 
+    /// What is held where there is room for one cgroup alone.
+    pub(super) fn only(&self) -> Option<MemcgId> {
+        if self.places == 1 { self.held[0].memcg } else { None }
+    }
+
     /// Everything that is held.
     pub(super) fn all(&self) -> impl Iterator<Item = Held> + '_ {
         self.held[..self.places].iter().copied().filter(|held| held.memcg.is_some())

@@ -158,6 +158,11 @@ const CALL_MAX: Bytes = Bytes(1 << 20);
 const LAY_OUT_SPREAD_PERCENT: u64 = 40;
 
 impl SimSystem {
+    /// Whether processes move into their cgroups, as their parent has one of its own.
+    fn moves_processes(&self) -> bool {
+        self.kernel.machine().build().process.moved.is_some()
+    }
+
     /// The view of the program's first process, in the root cgroup.
     pub(crate) fn new(
         kernel: SimKernel,
@@ -274,8 +279,7 @@ impl System for SimSystem {
                 self.kernel.find_memcg(path).ok_or(Errno::NoEnt).map_err(failed("spawn in cgroup", path))?
             }
         };
-        let moves = self.kernel.machine().build().process.moved.is_some();
-        let begins_in = if spec.moved || moves { MemcgId::ROOT } else { memcg };
+        let begins_in = if spec.moved || self.moves_processes() { MemcgId::ROOT } else { memcg };
         let process =
             self.kernel.process_start(&spec.name, begins_in).await.map_err(failed("spawn", &spec.name))?;
         self.name_memory(&process);
@@ -317,6 +321,10 @@ impl System for SimSystem {
                 }
                 if let Some(worked) = task.worked.get() {
                     self.worked.join(worked.sum(self.kernel.machine()));
+                }
+                if self.moves_processes() {
+                    let cpu = self.kernel.machine().current_cpu();
+                    self.kernel.mem(|mem| mem.core.cgroups.charged_elsewhere(cpu));
                 }
                 return Ok(value);
             }

@@ -133,7 +133,7 @@ fn processes_of_user_mode_linux_take_faults_and_blocks() {
     let program =
         || workload("sequential-readers", &[("readers", "40"), ("file", "11M"), ("prepare", "laid-out")]);
     let mut compacted = [0, 0];
-    for (kernel, faults) in [("linux-6.1", 146), ("linux-6.12", 80)] {
+    for (kernel, faults) in [("linux-6.1", 148), ("linux-6.12", 77)] {
         for mib in [167, 172, 177, 182, 187] {
             let [guest, machine] =
                 ["guest-uml", "vm-2cpu"].map(|name| play(program(), name, kernel, mib).vmstat);
