@@ -12,7 +12,7 @@ use crate::alloc::purpose::Purpose;
 use crate::errno::Errno;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine, WaitReason};
-use crate::tasks::process::Process;
+use crate::tasks::process::{Process, STACK_ORDER};
 
 /// Ticks from the begin of a grace period to its end: a tick until the thread of RCU first looks, and one until
 /// every CPU has been through its own.
@@ -61,6 +61,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let freed = self.mem(|mem| mem.grace_period_ended(cpu));
             self.machine().charge(CostOp::SlabObject, freed);
             self.free_stacks(stacks);
+        }
+    }
+
+    /// Frees the stacks of processes that ended before a grace period began: one after the other, so that a CPU takes
+    /// it for a time of freeing blocks, and gives its lists back.
+    fn free_stacks(&self, stacks: Vec<(Pfn, MemcgId)>) {
+        for (stack, payer) in stacks {
+            let payer = self.mem(|mem| mem.core.cgroups.heir(payer));
+            self.free_kernel_pages(payer, stack, STACK_ORDER);
         }
     }
 

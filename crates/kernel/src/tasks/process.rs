@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use mm::MemcgId;
 use mm::decide::pause::WriterPace;
-use units::Pfn;
+use units::{Order, Pfn};
 
 use crate::anon::area::{AnonArea, LockedRanges};
 use crate::anon::shared_file::SharedFile;
@@ -21,6 +21,8 @@ pub const OOM_SCORE_ADJ_MIN: i16 = -1000;
 const OWN_TABLES: usize = 7;
 /// Pages of a kernel stack.
 pub(crate) const STACK_PAGES: usize = 4;
+/// That of a stack in one block.
+pub(crate) const STACK_ORDER: Order = Order(STACK_PAGES.trailing_zeros() as u8);
 
 /// Identity of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -8,16 +8,13 @@ use std::rc::Rc;
 
 use mm::MemcgId;
 use mm::base::event::Trace;
-use units::{Order, Pfn};
+use units::Order;
 
 use crate::anon::area::{AnonArea, HugeAdvice};
 use crate::errno::Errno;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine, OwnPages, ProcessCost, RunCost, Stacks};
-use crate::tasks::process::{Process, ProcessId, ProcessState, STACK_PAGES};
-
-/// That of a kernel stack in one block.
-const STACK_ORDER: Order = Order(STACK_PAGES.trailing_zeros() as u8);
+use crate::tasks::process::{Process, ProcessId, ProcessState, STACK_ORDER};
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Starts a process in `memcg`: allocates and charges what it costs by itself.
@@ -148,15 +145,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             processes.stacks.push(stack);
             drop(processes);
             self.wake_queue(self.shared.rcu);
-        }
-    }
-
-    /// Frees the stacks of processes that ended before a grace period began: one after the other, so that a CPU takes
-    /// it for a time of freeing blocks, and gives its lists back.
-    pub(crate) fn free_stacks(&self, stacks: Vec<(Pfn, MemcgId)>) {
-        for (stack, payer) in stacks {
-            let payer = self.mem(|mem| mem.core.cgroups.heir(payer));
-            self.free_kernel_pages(payer, stack, STACK_ORDER);
         }
     }
 }
