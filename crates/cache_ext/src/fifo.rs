@@ -11,15 +11,9 @@ use mm::lru::cache_ext::lists::{End, Eviction, EvictionList, Folio, Lists, Moves
 use crate::in_order::in_order;
 
 /// The policy.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Fifo {
     list: EvictionList,
-}
-
-impl Default for Fifo {
-    fn default() -> Self {
-        Self { list: EvictionList::NIL }
-    }
 }
 
 impl EvictionPolicy for Fifo {

@@ -12,16 +12,10 @@ use mm::lru::cache_ext::lists::{End, Eviction, EvictionList, Folio, LOOKS_MAX, L
 use crate::per_folio::PerFolio;
 
 /// The policy.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Lfu {
     list: EvictionList,
     accesses: PerFolio<u32>,
-}
-
-impl Default for Lfu {
-    fn default() -> Self {
-        Self { list: EvictionList::NIL, accesses: PerFolio::default() }
-    }
 }
 
 impl EvictionPolicy for Lfu {

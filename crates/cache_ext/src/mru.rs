@@ -12,15 +12,9 @@ use mm::lru::cache_ext::lists::{End, Eviction, EvictionList, Folio, Lists, Moves
 const PASSED_BY: u32 = 200;
 
 /// The policy.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Mru {
     list: EvictionList,
-}
-
-impl Default for Mru {
-    fn default() -> Self {
-        Self { list: EvictionList::NIL }
-    }
 }
 
 impl EvictionPolicy for Mru {

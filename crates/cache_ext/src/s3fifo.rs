@@ -59,19 +59,12 @@ impl Ghosts {
 }
 
 /// The policy.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct S3Fifo {
     small: EvictionList,
     main: EvictionList,
     kept: PerFolio<Kept>,
     ghosts: Ghosts,
-}
-
-impl Default for S3Fifo {
-    fn default() -> Self {
-        let (small, main) = (EvictionList::NIL, EvictionList::NIL);
-        Self { small, main, kept: PerFolio::default(), ghosts: Ghosts::default() }
-    }
 }
 
 impl S3Fifo {

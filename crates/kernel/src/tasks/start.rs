@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use mm::MemcgId;
 use mm::base::event::Trace;
-use units::Order;
+use units::{Order, Pfn};
 
 use crate::anon::area::{AnonArea, HugeAdvice};
 use crate::errno::Errno;
@@ -95,17 +95,22 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let process = self.process_start(name, MemcgId::ROOT).await?;
         self.process_runs(&process).await;
         let RunCost { faults, allocated, freed } = self.machine().build().run;
-        let mut pages = Vec::new();
-        for _ in allocated..freed {
-            pages.push(self.alloc_kernel_pages(&process, Order(0)).await?);
-        }
+        let early = self.take_pages(&process, freed - allocated).await;
         begin();
-        for _ in 0..allocated {
-            pages.push(self.alloc_kernel_pages(&process, Order(0)).await?);
-        }
-        pages.into_iter().for_each(|pfn| self.free_kernel_pages(process.memcg(), pfn, Order(0)));
+        let late = self.take_pages(&process, allocated).await;
+        early.into_iter().chain(late).for_each(|pfn| self.free_kernel_pages(process.memcg(), pfn, Order(0)));
         self.take_faults(process.memcg(), faults);
         Ok(process)
+    }
+
+    /// So many single pages, or as many as there is memory for.
+    async fn take_pages(&self, process: &Process, count: u32) -> Vec<Pfn> {
+        let mut pages = Vec::new();
+        for _ in 0..count {
+            let Ok(pfn) = self.alloc_kernel_pages(process, Order(0)).await else { break };
+            pages.push(pfn);
+        }
+        pages
     }
 
     fn take_faults(&self, memcg: MemcgId, faults: u32) {

@@ -43,6 +43,12 @@ impl EvictionList {
     pub const NIL: Self = Self(NONE);
 }
 
+impl Default for EvictionList {
+    fn default() -> Self {
+        Self::NIL
+    }
+}
+
 /// Which page of which file a folio holds; of several the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
