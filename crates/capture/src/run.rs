@@ -1,10 +1,12 @@
 //! A capture from its beginning to its end: what starts, in which order, and what is left.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit};
@@ -16,7 +18,7 @@ use crate::locked;
 use crate::notices::answer;
 use crate::program::{find, line};
 use crate::stops::Stops;
-use crate::sys::{self, Attached, Child, Notices, Sleeper, fork_stopped, sleeper};
+use crate::sys::{self, Attached, Child, Notices, Sleeper, Streams, fork_stopped, sleeper};
 use crate::ticker::{Bell, Ticker};
 use crate::writing::{Outlet, Piece, WAITING_MAX, write};
 
@@ -29,11 +31,13 @@ pub struct Options {
     pub tasks_max: usize,
     /// How long processes that ran before are followed; to their end where nothing is said.
     pub length: Option<Duration>,
+    /// Where a command's output and errors go; its input is empty then. It has our streams where nothing is said.
+    pub output: Option<Arc<OwnedFd>>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { sample: Some(Duration::from_millis(100)), tasks_max: 200_000, length: None }
+        Self { sample: Some(Duration::from_millis(100)), tasks_max: 200_000, length: None, output: None }
     }
 }
 
@@ -71,8 +75,8 @@ impl Captured {
 }
 
 /// Runs a command and hands what it does to `sink`, piece by piece, on a thread of its own. The command has this
-/// process's standard streams and environment. A signal whose number is put into `signal` is passed on to it; once
-/// the command has ended and only its children are left, it ends them.
+/// process's environment, and its standard streams unless `options` names an output. A signal whose number is put into
+/// `signal` is passed on to it; once the command has ended and only its children are left, it ends them.
 ///
 /// # Errors
 /// The command cannot be run or followed. An error of `sink` does not stop the command; it is in
@@ -94,7 +98,11 @@ pub fn command(
     let filter = crate::filter::filter(listens);
     let refused = |what| move |source| CaptureError::Refused { what, source };
     let prices = crate::prices::measure(false);
-    let child = fork_stopped(line.path, &line.arguments, &line.environment, &filter, listens)
+    let empty = options.output.as_ref().map(|_| File::open("/dev/null")).transpose();
+    let empty = empty.map_err(refused("open"))?;
+    let streams = options.output.as_ref().zip(empty.as_ref());
+    let streams = streams.map(|(to, empty)| Streams { input: empty.as_raw_fd(), output: to.as_raw_fd() });
+    let child = fork_stopped(line.path, &line.arguments, &line.environment, &filter, listens, streams)
         .map_err(refused("fork"))?;
     let _limit = MoreDescriptors::allow();
     let begun = begin(&child, listens);

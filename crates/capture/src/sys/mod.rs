@@ -22,7 +22,7 @@ pub(crate) use probe::{Cost, KINDS, MAPPED_PAGES, READ_MORE};
 pub(crate) use scan::Categories;
 pub(crate) use scan::{Region, alone, scan};
 pub(crate) use seccomp::{Instruction, Notices, listens};
-pub(crate) use spawn::{Child, fork_probe, fork_stopped};
+pub(crate) use spawn::{Child, Streams, fork_probe, fork_stopped};
 pub(crate) use tracing::{
     Attached, CallInfo, Resume, attach, block_signals, call_info, detach, event_message, interrupt, kill,
     listen, pass_signal, reap, restart_quietly, resume, same_files, wait,

@@ -5,7 +5,7 @@
 
 use std::ffi::{CString, c_char};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags};
 
@@ -28,6 +28,13 @@ struct Program {
     environment: Vec<*const c_char>,
 }
 
+/// Standard streams of a child that has not ours: input, and both outputs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Streams {
+    pub(crate) input: RawFd,
+    pub(crate) output: RawFd,
+}
+
 /// Makes a child that waits for [`Child::filter`] and [`Child::run`], in this order.
 ///
 /// # Errors
@@ -38,12 +45,13 @@ pub(crate) fn fork_stopped(
     environment: &[CString],
     filter: &[Instruction],
     listen: bool,
+    streams: Option<Streams>,
 ) -> io::Result<Child> {
     let pointers = |texts: &[CString]| -> Vec<*const c_char> {
         texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
     };
     let program = Program { path, arguments: pointers(arguments), environment: pointers(environment) };
-    fork_filtered(filter, listen, |line| become_program(&program, line))
+    fork_filtered(filter, listen, streams, |line| become_program(&program, line))
 }
 
 /// Makes a child that waits in the same way, and then measures what calls cost; without a filter it waits for
@@ -53,7 +61,7 @@ pub(crate) fn fork_stopped(
 /// There is no memory or no number for it.
 pub(crate) fn fork_probe(filter: &[Instruction], listen: bool) -> io::Result<Child> {
     let mut room = super::probe::room();
-    fork_filtered(filter, listen, |line| {
+    fork_filtered(filter, listen, None, |line| {
         super::probe::probe(&mut room, |cost| {
             send(line, cost.ran_ns.cast_signed());
             send(line, cost.took_ns.cast_signed());
@@ -66,6 +74,7 @@ pub(crate) fn fork_probe(filter: &[Instruction], listen: bool) -> io::Result<Chi
 fn fork_filtered(
     filter: &[Instruction],
     listen: bool,
+    streams: Option<Streams>,
     mut become_other: impl FnMut(i32),
 ) -> io::Result<Child> {
     let (ours, theirs) = line()?;
@@ -77,6 +86,11 @@ fn fork_filtered(
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => unsafe {
+            if let Some(Streams { input, output }) = streams {
+                for (from, to) in [(input, 0), (output, 1), (output, 2)] {
+                    libc::dup2(from, to);
+                }
+            }
             wait_and_filter(&filter, listen, theirs.as_raw_fd());
             become_other(theirs.as_raw_fd());
             libc::_exit(127)

@@ -1,6 +1,8 @@
 //! Captures that do not go well: clear errors, and what was captured is kept.
 
 use std::ffi::{OsStr, OsString};
+use std::io::Read;
+use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use pagetide_capture::{CaptureError, Ended, Options, command, processes};
@@ -42,6 +44,19 @@ fn a_program_that_forks_without_end_is_killed() {
     // Many at once, too.
     let seen = try_follow(&["sh", "-c", "while :; do sleep 60 & done"], &options).unwrap();
     assert_eq!(seen.ended, Ended::TooManyTasks);
+}
+
+/// What it says comes by a pipe, and there is nothing to read for it.
+#[test]
+fn a_command_that_has_not_our_streams_has_no_input_and_one_output() {
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    let options = Options { output: Some(Arc::new(writer.into())), ..options() };
+    let seen = try_follow(&["sh", "-c", "cat; echo said; echo wrong >&2"], &options).unwrap();
+    assert_eq!(seen.ended, Ended::Exited(0));
+    drop(options);
+    let mut said = String::new();
+    reader.read_to_string(&mut said).unwrap();
+    assert_eq!(said, "said\nwrong\n");
 }
 
 /// A disk that is full is no matter of the program's.
