@@ -165,6 +165,13 @@ impl SizeBar {
                     ));
                 });
             }
+            SizeProgress::Captures { number, of, own_cache } => {
+                let line = format!("capture {number} of {of}: an own cache of {own_cache}");
+                observed.set_message(line.clone());
+                if tells {
+                    observed.suspend(|| tell.note(&line));
+                }
+            }
             SizeProgress::Checks { limit } => {
                 let with = limit.map_or("without a limit".to_owned(), |limit| format!("at {limit}"));
                 observed.set_message(format!("the program itself, {with}"));

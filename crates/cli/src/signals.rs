@@ -37,6 +37,16 @@ pub(crate) fn last_signal() -> Arc<AtomicUsize> {
     Arc::clone(caught)
 }
 
+/// Where the number of the last signal is put from now on, for a command that is to have it: who takes it from there
+/// does not change with which code this process ends.
+pub(crate) fn passed_on() -> Arc<AtomicUsize> {
+    let passed = Arc::new(AtomicUsize::new(0));
+    for signal in signals() {
+        let _ = flag::register_usize(signal, Arc::clone(&passed), signal.unsigned_abs() as usize);
+    }
+    passed
+}
+
 fn signals() -> impl Iterator<Item = i32> {
     [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| *signal != SIGHUP || !is_ignored(SIGHUP))
 }

@@ -130,7 +130,7 @@ impl Watch {
                     let at = limit.map_or("without a limit".to_owned(), |limit| format!("at {limit}"));
                     seen.text = format!("the program itself, {at}");
                 }
-                SizeProgress::Timed { .. } => {}
+                SizeProgress::Captures { .. } | SizeProgress::Timed { .. } => {}
             }
         };
         SizeControl { stop: Arc::clone(&self.stop), observer: Arc::new(observer) }

@@ -9,22 +9,28 @@ use lab::size::VERIFY_DEFAULT;
 
 use super::{Format, ReadingArgs};
 
-/// How much memory a trace needs: its hits at several limits, where they bend, and what to set
+/// How much memory a trace needs: its hits at several limits, where they bend, and what to set; with `--own-cache`
+/// how to split memory between a program's own cache and the page cache
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The trace runs in a cgroup of a simulated machine: without a limit, at limits over all that it kept there, and then \
 where the curve bends. docs/size.md says how to read the result and how the recommendation is made.
 
+With --own-cache the command after `--` is captured with each size in the place of `{}` (`64M`), `{bytes}`, `{KiB}` or \
+`{MiB}`. It must do the same work with each and end by itself.
+
 Examples:
   pagetide size app.trace --verify
   pagetide size app.csv --slowdown 5%
   pagetide size app.csv --sample 1/16 --check-sample
-  pagetide size app.csv --fail-if 'refaults > 1000' --plot curve.svg --out runs")]
+  pagetide size app.csv --fail-if 'refaults > 1000' --plot curve.svg --out runs
+  pagetide size --own-cache 16M..256M -- sort -S {} -o sorted.txt big.txt
+  pagetide size --own-cache 64M..1G --slowdown 10% -- ./bench-with-postgres shared_buffers={MiB}MB")]
 pub(crate) struct SizeArgs {
     /// Trace of requests, or of a program (`pagetide capture`, `pagetide import`); `-` is standard input
     /// [example: app.trace]
-    #[arg(value_name = "TRACE")]
-    pub(crate) trace: PathBuf,
+    #[arg(value_name = "TRACE", required_unless_present = "own_cache")]
+    pub(crate) trace: Option<PathBuf>,
     /// The kernel [default: the newest long-term one] [example: linux-6.12]
     #[arg(short, long, value_name = "KERNEL", help_heading = "Kernel and machine")]
     pub(crate) kernel: Option<String>,
@@ -84,7 +90,12 @@ pub(crate) struct SizeArgs {
     /// kernel (`uml:VERSION`, `vm:VERSION`, `host`), as of a trace of requests [example: uml:6.12]
     #[arg(long, value_name = "BY", num_args = 0..=1, default_missing_value = VERIFY_DEFAULT, help_heading = "Check")]
     pub(crate) verify: Option<String>,
-    /// The program to check it with, after `--` [default: the command of the trace] [example: ./server --port 80]
+    /// Sizes of a program's own cache: the command after `--` is captured with each, and the best split of memory
+    /// between its cache and the page cache is found [example: 64M..1G]
+    #[arg(long, value_name = "SIZES", help_heading = "Own cache", allow_hyphen_values = true)]
+    pub(crate) own_cache: Option<String>,
+    /// The program to check it with, or to capture with `--own-cache`, after `--` [default: the command of the trace]
+    /// [example: ./server --port 80]
     #[arg(value_name = "COMMAND", last = true, help_heading = "Check")]
     pub(crate) program: Vec<OsString>,
     #[command(flatten)]
@@ -101,7 +112,7 @@ pub(crate) struct SizeArgs {
     /// Write the curve as a figure, too [example: curve.svg]
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) plot: Option<PathBuf>,
-    /// Keep the recording of each run in this new folder [example: runs]
+    /// Keep the recording of each run, and traces that were captured for it, in this new folder [example: runs]
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
 }

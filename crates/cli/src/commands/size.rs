@@ -1,21 +1,53 @@
-//! `pagetide size`: how much memory a trace needs.
+//! `pagetide size`: how much memory a trace needs, or a program with own caches of several sizes.
 
 use std::path::Path;
 
 use lab::check_new_folder;
 use lab::page::{check_figure, check_writable, write};
-use lab::size::SizeRequest;
-use report::views;
+use lab::size::{OwnCacheRequest, SizeRequest};
+use report::{Document, views};
 
 use super::plot::{PAGE, told};
 use super::replay::check_stdin;
 use crate::args::SizeArgs;
 use crate::printer::{Failure, Printer};
 use crate::progress::SizeBar;
+use crate::signals::passed_on;
 
 pub(crate) fn size(args: &SizeArgs, printer: &Printer) -> Result<(), Failure> {
+    match &args.own_cache {
+        None => of_trace(args, printer),
+        Some(own_cache) => with_own_caches(args, own_cache, printer),
+    }
+}
+
+fn of_trace(args: &SizeArgs, printer: &Printer) -> Result<(), Failure> {
     let plan = request(args).plan()?;
-    check_stdin(&args.trace)?;
+    args.trace.as_deref().map_or(Ok(()), check_stdin)?;
+    check_files(args)?;
+    let bar = SizeBar::new(printer);
+    let found = plan.run(0, &bar.control, args.out.as_deref());
+    bar.done();
+    let (sized, interrupted) = found?;
+    // What has finished is shown, also when the rest has not.
+    show(args, &views::size(&sized), &views::size_page(&sized), printer)?;
+    interrupted.map_or(Ok(()), |error| Err(error.into()))
+}
+
+fn with_own_caches(args: &SizeArgs, own_cache: &str, printer: &Printer) -> Result<(), Failure> {
+    let asked = OwnCacheRequest { own_cache: own_cache.to_owned(), size: request(args) };
+    let plan = asked.plan()?;
+    check_files(args)?;
+    let bar = SizeBar::new(printer);
+    let found = plan.run(0, &bar.control, &passed_on(), args.out.as_deref());
+    bar.done();
+    let (found, interrupted) = found?;
+    show(args, &views::own_cache(&found), &views::own_cache_page(&found), printer)?;
+    interrupted.map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// Before anything runs.
+fn check_files(args: &SizeArgs) -> Result<(), Failure> {
     if let Some(plot) = &args.plot {
         check_figure(plot)?;
     }
@@ -25,24 +57,23 @@ pub(crate) fn size(args: &SizeArgs, printer: &Printer) -> Result<(), Failure> {
     if let Some(out) = &args.out {
         check_new_folder(out)?;
     }
-    let bar = SizeBar::new(printer);
-    let found = plan.run(0, &bar.control, args.out.as_deref());
-    bar.done();
-    let (sized, interrupted) = found?;
-    // What has finished is shown, also when the rest has not.
-    printer.document(&views::size(&sized), args.format)?;
+    Ok(())
+}
+
+fn show(args: &SizeArgs, text: &Document<'_>, page: &Document<'_>, printer: &Printer) -> Result<(), Failure> {
+    printer.document(text, args.format)?;
     if let Some(output) = &args.output {
-        let page = views::size_page(&sized).render(report::Format::Html, PAGE);
+        let page = page.render(report::Format::Html, PAGE);
         told(printer, output, write(output, &page)?);
     }
     if let Some(plot) = &args.plot {
-        draw(&sized, plot, printer)?;
+        draw(page, plot, printer)?;
     }
-    interrupted.map_or(Ok(()), |error| Err(error.into()))
+    Ok(())
 }
 
-fn draw(sized: &report::Sized, plot: &Path, printer: &Printer) -> Result<(), Failure> {
-    match views::size_page(sized).svg(None) {
+fn draw(page: &Document<'_>, plot: &Path, printer: &Printer) -> Result<(), Failure> {
+    match page.svg(None) {
         Some(svg) => told(printer, plot, write(plot, &svg)?),
         None => printer.note("no figure: fewer than two limits were run"),
     }
@@ -51,7 +82,7 @@ fn draw(sized: &report::Sized, plot: &Path, printer: &Printer) -> Result<(), Fai
 
 fn request(args: &SizeArgs) -> SizeRequest {
     SizeRequest {
-        trace: args.trace.clone(),
+        trace: args.trace.clone().unwrap_or_default(),
         options: args.reading.options(),
         timing: args.reading.timing,
         kernel: args.kernel.clone(),

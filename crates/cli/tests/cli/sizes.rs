@@ -303,3 +303,92 @@ fn what_cannot_be_sized_is_refused_with_what_to_do() {
         assert!(shown.contains(said), "no `{said}` in {shown}");
     }
 }
+
+/// A program that has a buffer as large as it is told to, and reads a file into it.
+#[test]
+fn a_larger_own_cache_takes_from_the_page_cache_and_needs_a_larger_limit() {
+    let scene = Scene::new();
+    scene.file("data", vec![b'a'; 12 << 20]);
+    let script = "cat data data data | dd bs={bytes} iflag=fullblock of=/dev/null";
+    let options = "size --own-cache 1M,24M --slowdown 900% --disk nvme --out runs --format json -q --";
+    let output =
+        scene.command(options).args(["/bin/sh", "-c", script]).output().expect("the program is built");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let found = json(std::str::from_utf8(&output.stdout).unwrap());
+    let caches = found["own_caches"].as_array().unwrap();
+    let enough: Vec<u64> = caches.iter().map(|cache| cache["memory_high_bytes"].as_u64().unwrap()).collect();
+    assert!(enough[0] < enough[1] && enough[1] > 24 << 20, "{enough:?}");
+    assert_eq!(found["own_cache_bytes"], 1 << 20);
+    let high = found["size"]["advice"]["memory_high_bytes"].as_u64().unwrap();
+    assert!(enough[0] <= high && high < enough[1], "{high} of {enough:?}");
+    assert!(caches[1]["command"].as_str().unwrap().contains("dd bs=25165824"), "{found}");
+    let points = caches[1]["points"].as_array().unwrap();
+    assert!(points.iter().any(|point| point["killed"] == 1), "below what it keeps it is killed: {points:?}");
+    let kept = scene.names();
+    for name in ["runs/own-cache-1M.trace", "runs/own-cache-24M.trace"] {
+        assert!(kept.iter().any(|kept| kept == name), "{kept:?}");
+    }
+    let command = found["size"]["command"].as_str().unwrap();
+    assert!(command.starts_with("pagetide size --own-cache 1M,24M --kernel linux-6.12"), "{command}");
+}
+
+/// What a command says when it fails is told, and what it did with other sizes is shown.
+#[test]
+fn an_own_cache_with_which_the_command_fails_is_left_out() {
+    let scene = Scene::new();
+    scene.file("data", vec![b'a'; 4 << 20]);
+    let run = |script: &str| {
+        let options = "size --own-cache 1M,2M,4M --slowdown 900% --disk nvme -q --";
+        let output =
+            scene.command(options).args(["/bin/sh", "-c", script]).output().expect("the program is built");
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("UTF-8");
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let (code, told, _) = run("cat data data > /dev/null; test {MiB} != 2 || { echo no room >&2; exit 3; }");
+    let told = told.replace("\n    ", " ");
+    assert_eq!(code, Some(0), "{told}");
+    assert!(
+        told.contains("With an own cache of 2M the command failed: it ended with status 3: no room."),
+        "{told}"
+    );
+    assert!(told.contains("own memory is the same with all of these sizes"), "{told}");
+    let (code, _, error) = run("echo {} is too much >&2; exit 1");
+    assert_eq!(code, Some(1));
+    assert!(
+        error.contains("with 1M it ended with status 1: 1M is too much") && error.contains("hint"),
+        "{error}"
+    );
+    assert!(scene.names() == ["data"], "{:?}", scene.names());
+}
+
+#[test]
+fn what_no_own_cache_can_be_is_refused_with_what_to_do() {
+    let scene = Scene::new();
+    scene.file("trace.csv", blocks());
+    let shown = refused(
+        &scene,
+        &[
+            "size --own-cache 64M..1G",
+            "size --own-cache 64M..1G -- sort big.txt",
+            "size --own-cache 64M -- sort -S {}",
+            "size --own-cache much,more -- sort -S {}",
+            "size --own-cache 1M,1M -- sort -S {}",
+            "size --own-cache 1k..1G -- sort -S {}",
+            "size --own-cache 512k..2M -- sort -S {MiB}M",
+            "size trace.csv --own-cache 1M..4M -- sort -S {}",
+            "size --own-cache 1M..4M --sample 1/2 -- sort -S {}",
+            "size --own-cache 1M..4M --verify uml:6.12 -- sort -S {}",
+            "size --own-cache 1M..4M --disk nvme,hdd -- sort -S {}",
+            "size --own-cache 1M..4M -o no/such/page.html -- sort -S {}",
+        ],
+    );
+    for said in shown.split("\n$ ") {
+        assert!(
+            said.contains("exit 1") && (said.contains("hint") || said.contains("cannot write")),
+            "{said}"
+        );
+    }
+    let missing = scene.shown("size --own-cache 1M..4M -- no-such-program {}");
+    assert!(missing.ends_with("exit 127") && missing.contains("hint"), "{missing}");
+    assert!(scene.shown("size").ends_with("exit 2"));
+}

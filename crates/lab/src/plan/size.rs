@@ -18,6 +18,7 @@
 //! | `size/by_program.rs` | the program itself at limits, and what that corrects |
 //! | `size/bracket.rs` | which limit it is run at next |
 //! | `size/practice.rs` | what people set today, and what it would cost |
+//! | `size/own_cache.rs` | one command with own caches of several sizes |
 //! | `size/notes.rs` | what a reader must know |
 //!
 //! Left out: how it is shown (`pagetide-report`, `size`).
@@ -30,6 +31,7 @@ mod curve;
 mod disks;
 mod measured;
 mod notes;
+mod own_cache;
 mod plan;
 mod practice;
 mod runs;
@@ -48,6 +50,7 @@ use workload::limits::Limits;
 use workload::replay::{Held, Sample, Timing};
 
 pub use control::{SizeControl, SizeProgress};
+pub use own_cache::{OwnCachePlan, OwnCacheRequest};
 pub use plan::{POINTS_MAX, POINTS_MIN, SizePlan, SizeRequest, VERIFY_DEFAULT};
 
 use crate::error::LabError;

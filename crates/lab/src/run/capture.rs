@@ -2,8 +2,9 @@
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::io;
-use std::path::Path;
+use std::io::{self, PipeReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,8 @@ use crate::error::LabError;
 
 /// How often what came is written in any case, so that little is lost by a kill.
 const FLUSH: Duration = Duration::from_secs(10);
+/// What is kept of a command's output, from its end.
+const TAIL: usize = 2048;
 
 /// Whom to follow.
 #[derive(Debug, Clone)]
@@ -65,7 +68,42 @@ pub struct Done {
 /// # Errors
 /// Nothing was started: the file exists, the program does not or cannot be followed, an option makes no sense.
 pub fn run(request: &Request<'_>, signal: &AtomicUsize) -> Result<Done, LabError> {
-    let options = options(request)?;
+    follow(request, options(request)?, signal)
+}
+
+/// The same of a command that has not our streams: what it came to, and the end of what it said.
+///
+/// # Errors
+/// As [`run`].
+pub fn quietly(words: &[OsString], out: &Path, signal: &AtomicUsize) -> Result<(Done, String), LabError> {
+    let command = || PathBuf::from(words.first().map_or_else(OsString::new, OsString::clone));
+    let (reader, writer) = io::pipe().map_err(|source| LabError::Command { command: command(), source })?;
+    let whom = Whom::Command(words.to_vec());
+    let request = Request { out, whom, length: None, sample: None, max_tasks: None };
+    let options = Options { output: Some(Arc::new(writer.into())), ..Options::default() };
+    std::thread::scope(|scope| {
+        let said = scope.spawn(move || tail(reader));
+        let done = follow(&request, options, signal)?;
+        Ok((done, said.join().unwrap_or_default()))
+    })
+}
+
+/// The end of what comes.
+fn tail(mut reader: PipeReader) -> String {
+    let (mut kept, mut part) = (Vec::new(), [0; TAIL]);
+    loop {
+        match reader.read(&mut part) {
+            Ok(len @ 1..) => kept.extend_from_slice(&part[..len]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(_) | Err(_) => break,
+        }
+        kept.drain(..kept.len().saturating_sub(TAIL));
+    }
+    String::from_utf8_lossy(&kept).trim().to_owned()
+}
+
+/// Follows it; what `options` holds is let go at the end.
+fn follow(request: &Request<'_>, options: Options, signal: &AtomicUsize) -> Result<Done, LabError> {
     let pids = match request.whom {
         Whom::Command(_) => Vec::new(),
         Whom::Process(pid) => vec![pid],

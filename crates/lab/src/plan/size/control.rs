@@ -31,6 +31,15 @@ pub enum SizeProgress<'a> {
         /// Time on a clock.
         seconds: f64,
     },
+    /// A command is captured.
+    Captures {
+        /// Which of them.
+        number: usize,
+        /// How many there are.
+        of: usize,
+        /// The own cache that it has.
+        own_cache: Bytes,
+    },
     /// The program itself is run.
     Checks {
         /// Its limit; none is no limit.

@@ -390,6 +390,14 @@ impl SizePlan {
         Self { machine: with_disk(&self.machine, disk), given, ..self.clone() }
     }
 
+    /// The same on a machine with so much memory.
+    pub(super) fn with_memory(&self, mem: Bytes) -> Self {
+        let mut given = self.given.clone();
+        given.retain(|(name, _)| *name != "--mem");
+        given.push(("--mem", mem.to_string()));
+        Self { mem: Some(mem), given, ..self.clone() }
+    }
+
     /// The trace's name.
     pub(super) fn name(&self) -> String {
         file_name(&self.trace)
@@ -403,20 +411,7 @@ impl SizePlan {
     /// The command that finds all of it again.
     pub(super) fn command(&self) -> String {
         let request = &self.request;
-        let mut more: Vec<(&'static str, String)> = Vec::new();
-        let mut add = |name: &'static str, value: &Option<String>| {
-            more.extend(value.iter().map(|value| (name, value.clone())));
-        };
-        add("--limits", &request.limits);
-        add("--points", &request.points.map(|points| points.to_string()));
-        add("--resolution", &request.resolution);
-        add("--slowdown", &request.slowdown);
-        request.fail_if.iter().for_each(|text| add("--fail-if", &Some(text.clone())));
-        add("--headroom", &request.headroom);
-        add("--verify", &request.verify);
-        add("--seed", &request.seed.map(|seed| seed.to_string()));
-        add("--seeds", &request.seeds.map(|seeds| seeds.to_string()));
-        let mut command = self.spelled(&more);
+        let mut command = self.spelled(&self.subject(), &self.asked(&request.verify));
         if request.check_sample {
             command += " --check-sample";
         }
@@ -427,18 +422,50 @@ impl SizePlan {
         command
     }
 
+    /// The command that captures another one with own caches of these sizes, and finds all of it again.
+    pub(super) fn command_with_own_cache(&self, own_caches: &str, command: &str) -> String {
+        let subject = format!("--own-cache {}", shell_quoted(own_caches));
+        let verify = self.verify.is_some().then(|| VERIFY_DEFAULT.to_owned());
+        let more = self.asked(&verify);
+        format!("{} -- {command}", self.spelled(&subject, &more))
+    }
+
     /// The command that makes one run again; a run with all three limits is part of the whole search only.
     pub(super) fn command_of(&self, limits: Limits, seed: u64) -> String {
         match limits {
             Limits { max: Some(max), high: None, .. } => {
-                self.spelled(&[("--limits", max.to_string()), ("--seed", seed.to_string())])
+                let more = [("--limits", max.to_string()), ("--seed", seed.to_string())];
+                self.spelled(&self.subject(), &more)
             }
             _ => self.command(),
         }
     }
 
-    fn spelled(&self, more: &[(&'static str, String)]) -> String {
-        let mut command = format!("pagetide size {}", shell_quoted(&self.trace.to_string_lossy()));
+    fn subject(&self) -> String {
+        shell_quoted(&self.trace.to_string_lossy())
+    }
+
+    /// Options of the search, and who checks it.
+    fn asked(&self, verify: &Option<String>) -> Vec<(&'static str, String)> {
+        let request = &self.request;
+        let mut asked: Vec<(&'static str, String)> = Vec::new();
+        let mut add = |name: &'static str, value: &Option<String>| {
+            asked.extend(value.iter().map(|value| (name, value.clone())));
+        };
+        add("--limits", &request.limits);
+        add("--points", &request.points.map(|points| points.to_string()));
+        add("--resolution", &request.resolution);
+        add("--slowdown", &request.slowdown);
+        request.fail_if.iter().for_each(|text| add("--fail-if", &Some(text.clone())));
+        add("--headroom", &request.headroom);
+        add("--verify", verify);
+        add("--seed", &request.seed.map(|seed| seed.to_string()));
+        add("--seeds", &request.seeds.map(|seeds| seeds.to_string()));
+        asked
+    }
+
+    fn spelled(&self, subject: &str, more: &[(&'static str, String)]) -> String {
+        let mut command = format!("pagetide size {subject}");
         for (name, value) in self.given.iter().chain(more) {
             command += &format!(" {name} {}", shell_quoted(value));
         }

@@ -300,7 +300,7 @@ const TIMES: [(&str, u64); 2] = [("vm.dirty_writeback_centisecs", 500), ("vm.dir
 const AMOUNTS: [&str; 2] = ["vm.dirty_bytes", "vm.dirty_background_bytes"];
 
 /// Memory of the machine: what was asked for, or enough that only the group's limit counts.
-fn memory(plan: &SizePlan, footprint: Bytes) -> Result<Bytes, LabError> {
+pub(super) fn memory(plan: &SizePlan, footprint: Bytes) -> Result<Bytes, LabError> {
     match plan.mem {
         Some(mem) if mem.get() < footprint.get() + footprint.get() / 16 => Err(LabError::refused(
             format!(

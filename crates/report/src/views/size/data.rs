@@ -42,7 +42,7 @@ pub(super) fn value(sized: &Sized) -> Value {
     })
 }
 
-fn point(point: &SizedPoint) -> Value {
+pub(super) fn point(point: &SizedPoint) -> Value {
     json!({
         "limit_bytes": point.limit,
         "hit_ratio": spread(point.hit_ratio),
@@ -112,32 +112,40 @@ fn verified(verified: &VerifiedPoint) -> Value {
 /// A number of a point, by name.
 type Column = (&'static str, fn(&SizedPoint) -> Option<Spread>);
 
+const COLUMNS: [Column; 8] = [
+    ("hit_ratio", |point| point.hit_ratio),
+    ("refaults_per_second", |point| point.refaults),
+    ("in_reclaim_seconds", |point| point.in_reclaim),
+    ("stalled_seconds", |point| point.stalled),
+    ("read_bytes", |point| point.read),
+    ("written_bytes", |point| point.written),
+    ("run_seconds", |point| point.run),
+    ("slowdown_percent", |point| point.slowdown),
+];
+
 /// One record for each limit; no limit is `max`, as in `memory.max`. What has several seeds has its mean, its least
 /// and its most.
 pub(super) fn records(sized: &Sized) -> Records {
-    const COLUMNS: [Column; 8] = [
-        ("hit_ratio", |point| point.hit_ratio),
-        ("refaults_per_second", |point| point.refaults),
-        ("in_reclaim_seconds", |point| point.in_reclaim),
-        ("stalled_seconds", |point| point.stalled),
-        ("read_bytes", |point| point.read),
-        ("written_bytes", |point| point.written),
-        ("run_seconds", |point| point.run),
-        ("slowdown_percent", |point| point.slowdown),
-    ];
+    std::iter::once(header()).chain(sized.points.iter().map(record)).collect()
+}
+
+/// Names of the columns.
+pub(super) fn header() -> Vec<String> {
     let mut header: Vec<String> = ["limit_bytes", "keeps_target", "killed"].map(str::to_owned).into();
     header.extend(
         COLUMNS.iter().flat_map(|(name, _)| ["", "_least", "_most"].map(|end| format!("{name}{end}"))),
     );
-    let record = |point: &SizedPoint| {
-        let limit = point.limit.map_or("max".to_owned(), |limit| limit.to_string());
-        let keeps = point.keeps.map_or(String::new(), |keeps| keeps.to_string());
-        let mut record = vec![limit, keeps, point.killed.to_string()];
-        record.extend(COLUMNS.iter().flat_map(|(_, value)| match value(point) {
-            Some(Spread { least, mean, most }) => [mean, least, most].map(|value| value.to_string()),
-            None => Default::default(),
-        }));
-        record
-    };
-    std::iter::once(header).chain(sized.points.iter().map(record)).collect()
+    header
+}
+
+/// Of one limit.
+pub(super) fn record(point: &SizedPoint) -> Vec<String> {
+    let limit = point.limit.map_or("max".to_owned(), |limit| limit.to_string());
+    let keeps = point.keeps.map_or(String::new(), |keeps| keeps.to_string());
+    let mut record = vec![limit, keeps, point.killed.to_string()];
+    record.extend(COLUMNS.iter().flat_map(|(_, value)| match value(point) {
+        Some(Spread { least, mean, most }) => [mean, least, most].map(|value| value.to_string()),
+        None => Default::default(),
+    }));
+    record
 }

@@ -3,12 +3,14 @@
 //! [`Sized`] (`size/found.rs`) holds all that was found; every form is a view of it. Bytes are bytes, ratios 0 to 1,
 //! times seconds. Left out: how it was found (`pagetide-lab`, `size`). Neighbours: `size/text.rs` for sentences and
 //! tables, `size/check.rs` for those of the program itself, `size/data.rs` for programs, `size/settings.rs` for lines
-//! to paste, `size/plot.rs` for the figure, `size/page.rs` for a page with it.
+//! to paste, `size/plot.rs` for the figure, `size/page.rs` for a page with it, `size/own_cache.rs` for a program with
+//! own caches of several sizes.
 
 mod check;
 mod data;
 mod figures;
 mod found;
+mod own_cache;
 mod page;
 mod plot;
 mod settings;
@@ -19,6 +21,7 @@ pub use found::{
     Advice, CheckedPoint, OtherDisk, Practice, ProgramCheck, SampleCheck, Sized, SizedKnee, SizedPoint,
     Spread, VerifiedPoint,
 };
+pub use own_cache::{OwnCache, OwnCaches, own_cache, own_cache_page};
 pub use page::size_page;
 use settings::settings;
 use text::{advised, between, curve, extra, knee, rests_on, title};
