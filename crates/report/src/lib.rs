@@ -35,10 +35,10 @@ pub use stats::mmtests_table::{Run, comparison, operations};
 pub use trace::{RunTrace, TraceFormat};
 pub use views::{
     Advice, BrokenWorld, CheckedPoint, CheckedWorlds, Digest, EvidenceCounter, Explained, Grid, GridKernel,
-    GridLayout, GridRow, List, OtherDisk, OwnCache, OwnCaches, Parting, Place, Practice, ProgramCheck,
-    Question, SampleCheck, Sized, SizedKnee, SizedPoint, Spread, SweepRow, SweepRows, VerifiedPoint,
-    WorldEvidence, WorldsCounter, WorldsHeadline, WorldsShares, WorldsSummary, better, better_in, heat,
-    mmtests_notes, mmtests_tables, ops_text, page, pooled_samples, usual_rows,
+    GridLayout, GridRow, List, OtherDisk, OwnCache, OwnCaches, Parting, Patch, PatchKind, Place, Practice,
+    ProgramCheck, Question, SampleCheck, Sized, SizedKnee, SizedPoint, Spread, SweepRow, SweepRows,
+    VerifiedPoint, WorldEvidence, WorldsCounter, WorldsHeadline, WorldsShares, WorldsSummary, better,
+    better_in, heat, mmtests_notes, mmtests_tables, ops_text, page, pooled_samples, usual_rows,
 };
 
 #[cfg(test)]

@@ -100,6 +100,10 @@ pub(crate) struct SizeArgs {
     pub(crate) program: Vec<OsString>,
     #[command(flatten)]
     pub(crate) reading: ReadingArgs,
+    /// Write the recommendation as a patch, too, for `kubectl` or `systemctl edit`: KIND/NAME, KIND/NAME/CONTAINER,
+    /// where KIND is deployment, statefulset, daemonset, vpa or unit; may be repeated [example: deployment/web]
+    #[arg(long, value_name = "WHAT", help_heading = "Output")]
+    pub(crate) patch: Vec<String>,
     /// Time between two samples of counters [default: 100ms] [example: 10ms]
     #[arg(long, value_name = "TIME", help_heading = "Output", allow_hyphen_values = true)]
     pub(crate) interval: Option<String>,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use lab::check_new_folder;
 use lab::page::{check_figure, check_writable, write};
-use lab::size::{OwnCacheRequest, SizeRequest};
+use lab::size::{OwnCacheRequest, SizeRequest, patches};
 use report::{Document, views};
 
 use super::plot::{PAGE, told};
@@ -22,7 +22,7 @@ pub(crate) fn size(args: &SizeArgs, printer: &Printer) -> Result<(), Failure> {
 }
 
 fn of_trace(args: &SizeArgs, printer: &Printer) -> Result<(), Failure> {
-    let plan = request(args).plan()?;
+    let plan = request(args).plan()?.patched(patches(&args.patch)?);
     args.trace.as_deref().map_or(Ok(()), check_stdin)?;
     check_files(args)?;
     let bar = SizeBar::new(printer);
@@ -36,7 +36,7 @@ fn of_trace(args: &SizeArgs, printer: &Printer) -> Result<(), Failure> {
 
 fn with_own_caches(args: &SizeArgs, own_cache: &str, printer: &Printer) -> Result<(), Failure> {
     let asked = OwnCacheRequest { own_cache: own_cache.to_owned(), size: request(args) };
-    let plan = asked.plan()?;
+    let plan = asked.plan()?.patched(patches(&args.patch)?);
     check_files(args)?;
     let bar = SizeBar::new(printer);
     let found = plan.run(0, &bar.control, &passed_on(), args.out.as_deref());

@@ -72,6 +72,71 @@ fn all_forms_have_the_same_points_and_a_plot_and_recordings_are_kept() {
     assert_eq!(scene.data(command), scene.data(command), "the same request, the same answer");
 }
 
+/// Whole patches stand behind what is pasted, in JSON, too.
+#[test]
+fn a_recommendation_is_a_patch_for_whom_it_is_asked() {
+    let scene = Scene::new();
+    scene.file("trace.csv", blocks());
+    let command = "size trace.csv --limits 12M,64M -q --patch deployment/web --patch vpa/web/nginx --patch unit/a.service";
+    let text = scene.data(command);
+    let patches =
+        text.split_once("  Kubernetes, a patch for").unwrap().1.split_once("what it rests on").unwrap().0;
+    insta::assert_snapshot!(patches, @"
+    `kubectl patch TYPE NAME --patch-file FILE`
+       # kubectl patch deployment web --patch-file FILE
+       spec:
+         template:
+           spec:
+             containers:
+             - name: web
+               resources:
+                 requests:
+                   memory: 64Mi
+                 limits:
+                   memory: 71Mi
+       (the container is called as what it is part of, unless its name is said:
+        `deployment/web/nginx`)
+     Kubernetes, bounds of a VerticalPodAutoscaler for `kubectl apply -f FILE`
+       apiVersion: autoscaling.k8s.io/v1
+       kind: VerticalPodAutoscaler
+       metadata:
+         name: web
+       spec:
+         targetRef:
+           apiVersion: apps/v1
+           kind: Deployment
+           name: web
+         resourcePolicy:
+           containerPolicies:
+           - containerName: 'nginx'
+             controlledResources: [memory]
+             minAllowed:
+               memory: 64Mi
+             maxAllowed:
+               memory: 71Mi
+       (what it recommends by its own samples stays between what keeps the target
+        and memory.max; it sets requests, and limits in their proportion)
+     systemd, a drop-in for `systemctl edit NAME`
+       # systemctl edit a.service
+       [Service]
+       MemoryMax=71M
+       MemoryHigh=64M
+       MemoryLow=64M
+       (MemoryLow protects only as far as the slices above it do, too)
+    ");
+    let found = json(&scene.data(&format!("{command} --format json")));
+    let settings = found["advice"]["settings"].as_array().unwrap();
+    assert_eq!(settings.len(), 6);
+    assert!(
+        settings[4]["lines"].as_array().unwrap().iter().any(|line| line == "kind: VerticalPodAutoscaler")
+    );
+    let shown = refused(
+        &scene,
+        &["size trace.csv --patch web", "size trace.csv --patch pod/web", "size trace.csv --patch unit/a/b"],
+    );
+    assert_eq!(shown.matches("hint: write KIND/NAME").count(), 3, "{shown}");
+}
+
 /// The scenario in a point's recording, and the command that it names, are a replay that leaves the same.
 #[test]
 fn each_point_of_requests_is_a_replay_that_can_be_made_by_itself() {
@@ -310,7 +375,7 @@ fn a_larger_own_cache_takes_from_the_page_cache_and_needs_a_larger_limit() {
     let scene = Scene::new();
     scene.file("data", vec![b'a'; 12 << 20]);
     let script = "cat data data data | dd bs={bytes} iflag=fullblock of=/dev/null";
-    let options = "size --own-cache 1M,24M --slowdown 900% --disk nvme --out runs --format json -q --";
+    let options = "size --own-cache 1M,24M --slowdown 1000000% --disk nvme --out runs --format json -q --";
     let output =
         scene.command(options).args(["/bin/sh", "-c", script]).output().expect("the program is built");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

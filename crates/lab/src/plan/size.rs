@@ -19,6 +19,7 @@
 //! | `size/bracket.rs` | which limit it is run at next |
 //! | `size/practice.rs` | what people set today, and what it would cost |
 //! | `size/own_cache.rs` | one command with own caches of several sizes |
+//! | `size/patches.rs` | which patches are wanted |
 //! | `size/notes.rs` | what a reader must know |
 //!
 //! Left out: how it is shown (`pagetide-report`, `size`).
@@ -32,6 +33,7 @@ mod disks;
 mod measured;
 mod notes;
 mod own_cache;
+mod patches;
 mod plan;
 mod practice;
 mod runs;
@@ -51,6 +53,7 @@ use workload::replay::{Held, Sample, Timing};
 
 pub use control::{SizeControl, SizeProgress};
 pub use own_cache::{OwnCachePlan, OwnCacheRequest};
+pub use patches::patches;
 pub use plan::{POINTS_MAX, POINTS_MIN, SizePlan, SizeRequest, VERIFY_DEFAULT};
 
 use crate::error::LabError;
@@ -236,6 +239,7 @@ impl Search<'_> {
             program: self.program,
             practices: self.practices,
             other_disks: self.other_disks,
+            patches: plan.patches.clone(),
             command: plan.command(),
             runs: finished,
         };

@@ -56,8 +56,9 @@ pub use mmtests::{
 pub use run::{run, runs};
 pub use samples::samples;
 pub use size::{
-    Advice, CheckedPoint, OtherDisk, OwnCache, OwnCaches, Practice, ProgramCheck, SampleCheck, Sized,
-    SizedKnee, SizedPoint, Spread, VerifiedPoint, own_cache, own_cache_page, size, size_page,
+    Advice, CheckedPoint, OtherDisk, OwnCache, OwnCaches, Patch, PatchKind, Practice, ProgramCheck,
+    SampleCheck, Sized, SizedKnee, SizedPoint, Spread, VerifiedPoint, own_cache, own_cache_page, size,
+    size_page,
 };
 pub use sweep::{SweepRow, SweepRows, sweep};
 pub use trace_info::trace_info;

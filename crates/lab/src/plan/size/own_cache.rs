@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use recording::Recording;
-use report::{OwnCache, OwnCaches, Sized};
+use report::{OwnCache, OwnCaches, Patch, Sized};
 use trace::Trace;
 use units::{Bytes, PAGE_SIZE};
 use workload::amount::Warmup;
@@ -168,6 +168,12 @@ impl Place {
 }
 
 impl OwnCachePlan {
+    /// With patches of what will be recommended.
+    #[must_use]
+    pub fn patched(self, patches: Vec<Patch>) -> Self {
+        Self { like: self.like.patched(patches), ..self }
+    }
+
     /// Captures the command with each own cache and runs the traces, up to `jobs` times at once (0: one for each CPU).
     /// A signal whose number is put into `signal` goes to the command that is captured. With `out`, traces and
     /// recordings are kept there. With the result comes the interruption, if there was one.

@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use mm::version::rules::Cgroups;
+use report::Patch;
 use sim::machines::MachineSpec;
 use units::{Bytes, Nanos};
 use workload::amount::WarmupEnd;
@@ -144,6 +145,8 @@ pub struct SizePlan {
     pub(super) verify: Option<Verify>,
     pub(super) program: Vec<OsString>,
     pub(super) interval: Option<Nanos>,
+    /// What is wanted of the recommendation.
+    pub(super) patches: Vec<Patch>,
     /// Options of the command, as they were given, but limits, seeds and what is made of the runs.
     given: Vec<(&'static str, String)>,
     request: SizeRequest,
@@ -238,6 +241,7 @@ impl SizeRequest {
             targets,
             sample,
             interval,
+            patches: Vec::new(),
         })
     }
 
@@ -382,6 +386,12 @@ fn with_disk(machine: &str, disk: &str) -> String {
 }
 
 impl SizePlan {
+    /// With patches of what will be recommended.
+    #[must_use]
+    pub fn patched(self, patches: Vec<Patch>) -> Self {
+        Self { patches, ..self }
+    }
+
     /// The same on a disk that a machine can have.
     pub(super) fn on_disk(&self, disk: &str) -> Self {
         let mut given = self.given.clone();

@@ -29,7 +29,7 @@ pub(super) fn value(sized: &Sized) -> Value {
         "knee": sized.knee.map(|knee| json!({
             "limit_bytes": knee.limit, "neighbour_below_bytes": knee.between.0, "neighbour_above_bytes": knee.between.1,
         })),
-        "advice": sized.advice.as_ref().map(advice),
+        "advice": sized.advice.as_ref().map(|of| advice(of, sized)),
         "sample_check": sized.checked.iter().map(checked).collect::<Vec<_>>(),
         "practices": sized.practices.iter().map(|of| practice(of, sized.advice.as_ref())).collect::<Vec<_>>(),
         "other_disks": sized.other_disks.iter().map(other_disk).collect::<Vec<_>>(),
@@ -58,8 +58,8 @@ pub(super) fn point(point: &SizedPoint) -> Value {
     })
 }
 
-fn advice(advice: &Advice) -> Value {
-    let lines: Vec<Value> = settings(advice)
+fn advice(advice: &Advice, sized: &Sized) -> Value {
+    let lines: Vec<Value> = settings(sized)
         .iter()
         .map(|paste| json!({ "of": paste.to, "lines": paste.lines, "lacks": paste.lacks }))
         .collect();

@@ -46,3 +46,23 @@ pub(super) fn spread(spread: Option<Spread>) -> Value {
         |Spread { least, mean, most }| json!({ "least": least, "mean": mean, "most": most }),
     )
 }
+
+/// As Kubernetes writes it.
+pub(super) fn quantity(bytes: u64) -> String {
+    let suffix = |shift: u32| bytes != 0 && bytes.trailing_zeros() >= shift;
+    match () {
+        () if suffix(30) => format!("{}Gi", bytes >> 30),
+        () if suffix(20) => format!("{}Mi", bytes >> 20),
+        () => format!("{}Ki", bytes >> 10),
+    }
+}
+
+/// As systemd and Docker write it: 256M, or kibibytes.
+pub(super) fn size(bytes: u64) -> String {
+    let divides = |shift: u32| bytes != 0 && bytes.trailing_zeros() >= shift;
+    match () {
+        () if divides(30) => format!("{}G", bytes >> 30),
+        () if divides(20) => format!("{}M", bytes >> 20),
+        () => format!("{}K", bytes >> 10),
+    }
+}

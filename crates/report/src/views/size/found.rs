@@ -179,6 +179,48 @@ pub struct OtherDisk {
     pub killed: bool,
 }
 
+/// What is patched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PatchKind {
+    /// A Deployment of Kubernetes.
+    Deployment,
+    /// A StatefulSet.
+    StatefulSet,
+    /// A DaemonSet.
+    DaemonSet,
+    /// The VerticalPodAutoscaler of a Deployment.
+    Vpa,
+    /// A unit of systemd.
+    Unit,
+}
+
+impl PatchKind {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Deployment, Self::StatefulSet, Self::DaemonSet, Self::Vpa, Self::Unit];
+
+    /// As `--patch` takes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Deployment => "deployment",
+            Self::StatefulSet => "statefulset",
+            Self::DaemonSet => "daemonset",
+            Self::Vpa => "vpa",
+            Self::Unit => "unit",
+        }
+    }
+}
+
+/// A patch that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Patch {
+    /// Of what.
+    pub kind: PatchKind,
+    /// Its name.
+    pub name: String,
+    /// Its container; none: one that is called as it is, or all.
+    pub container: Option<String>,
+}
+
 /// All that was found of a trace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sized {
@@ -216,6 +258,8 @@ pub struct Sized {
     pub practices: Vec<Practice>,
     /// The same on other disks.
     pub other_disks: Vec<OtherDisk>,
+    /// Patches that are wanted of the advice.
+    pub patches: Vec<Patch>,
     /// By runs of the program itself: then the advice is theirs.
     pub program: Option<ProgramCheck>,
     /// What a reader must know, a sentence each.

@@ -3,8 +3,8 @@
 //! [`Sized`] (`size/found.rs`) holds all that was found; every form is a view of it. Bytes are bytes, ratios 0 to 1,
 //! times seconds. Left out: how it was found (`pagetide-lab`, `size`). Neighbours: `size/text.rs` for sentences and
 //! tables, `size/check.rs` for those of the program itself, `size/data.rs` for programs, `size/settings.rs` for lines
-//! to paste, `size/plot.rs` for the figure, `size/page.rs` for a page with it, `size/own_cache.rs` for a program with
-//! own caches of several sizes.
+//! to paste, `size/patch.rs` for whole patches, `size/plot.rs` for the figure, `size/page.rs` for a page with it,
+//! `size/own_cache.rs` for a program with own caches of several sizes.
 
 mod check;
 mod data;
@@ -12,14 +12,15 @@ mod figures;
 mod found;
 mod own_cache;
 mod page;
+mod patch;
 mod plot;
 mod settings;
 mod text;
 
 use crate::document::{Block, Document, Mark, Section};
 pub use found::{
-    Advice, CheckedPoint, OtherDisk, Practice, ProgramCheck, SampleCheck, Sized, SizedKnee, SizedPoint,
-    Spread, VerifiedPoint,
+    Advice, CheckedPoint, OtherDisk, Patch, PatchKind, Practice, ProgramCheck, SampleCheck, Sized, SizedKnee,
+    SizedPoint, Spread, VerifiedPoint,
 };
 pub use own_cache::{OwnCache, OwnCaches, own_cache, own_cache_page};
 pub use page::size_page;
@@ -36,7 +37,7 @@ pub fn size(sized: &Sized) -> Document<'_> {
     let limits = Section::untitled()
         .with(curve(sized))
         .list(Mark::Sentence, [knee(sized)].into_iter().chain(between(sized)));
-    let pasted = sized.advice.iter().flat_map(settings);
+    let pasted = settings(sized);
     let beside = extra(sized)
         .into_iter()
         .map(|(heading, table, said)| Section::new(heading).with(table).list(Mark::Sentence, [said]));

@@ -282,7 +282,7 @@ pub fn own_cache(found: &OwnCaches) -> Document<'_> {
         .section(Section::new(SIZES).with(found.sizes()))
         .section(Section::new(SPLITS).with(found.splits()).list(Mark::Sentence, READ.map(str::to_owned)))
         .sections(beside)
-        .section(Section::new("to paste").with_all(found.sized.advice.iter().flat_map(settings)))
+        .section(Section::new("to paste").with_all(settings(&found.sized)))
         .section(Section::new("what it rests on").list(Mark::Dash, found.rests_on()))
         .section(Section::untitled().with(Block::Commands { heading: "Make it again", commands }))
         .json(|| found.value())
@@ -296,7 +296,7 @@ pub fn own_cache_page(found: &OwnCaches) -> Document<'_> {
         Section::new(heading).at(format!("beside{number}")).with(table).list(Mark::Sentence, [text])
     });
     let commands = vec![("this page and its runs".to_owned(), found.sized.command.clone())];
-    let pasted = found.sized.advice.iter().flat_map(settings);
+    let pasted = settings(&found.sized);
     Document::new(&found.command)
         .section(Section::first(found.title(), None).with(Block::Verdict(format!("{heading}."))))
         .section(Section::untitled().with_all(found.figure()))

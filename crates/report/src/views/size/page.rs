@@ -33,7 +33,7 @@ pub fn size_page(sized: &Sized) -> Document<'_> {
                 .list(Mark::Sentence, limits),
         )
         .section(said("How the recommendation was found", sentences).at("advice"))
-        .section(Section::new("To paste").at("settings").with_all(sized.advice.iter().flat_map(settings)))
+        .section(Section::new("To paste").at("settings").with_all(settings(sized)))
         .sections(beside)
         .section(
             said("What it rests on, and how to make it again", rests_on(sized))
@@ -100,6 +100,7 @@ mod tests {
             program: None,
             practices: Vec::new(),
             other_disks: Vec::new(),
+            patches: Vec::new(),
             notes: vec!["One seed.".to_owned()],
             known: None,
             command: "pagetide size t.csv".to_owned(),

@@ -6,20 +6,20 @@
 //! Kubernetes sets `memory.max` by `resources.limits`; `memory.min` and `memory.high` come from requests and limits
 //! by the feature gate MemoryQoS alone, by a formula of its own.
 
-use super::found::Advice;
+use super::figures::{quantity, size};
+use super::found::{Advice, Sized};
+use super::patch::paste;
 use crate::document::Paste;
 
-/// Of each system.
-pub(crate) fn settings(advice: &Advice) -> [Paste; 3] {
+/// Of each system, and the patches that were asked for.
+pub(super) fn settings(sized: &Sized) -> Vec<Paste> {
+    let Some(advice) = &sized.advice else { return Vec::new() };
+    let patches = sized.patches.iter().map(|patch| paste(patch, advice));
+    of_systems(advice).into_iter().chain(patches).collect()
+}
+
+fn of_systems(advice: &Advice) -> [Paste; 3] {
     let (max, high, low) = (size(advice.max), size(advice.high), size(advice.low));
-    let quantity = |bytes: u64| {
-        let suffix = |shift: u32| bytes != 0 && bytes.trailing_zeros() >= shift;
-        match () {
-            () if suffix(30) => format!("{}Gi", bytes >> 30),
-            () if suffix(20) => format!("{}Mi", bytes >> 20),
-            () => format!("{}Ki", bytes >> 10),
-        }
-    };
     [
         Paste {
             to: "systemd, in the [Service] section of the unit",
@@ -51,14 +51,4 @@ pub(crate) fn settings(advice: &Advice) -> [Paste; 3] {
                     Without it memory.high is not set",
         },
     ]
-}
-
-/// As systemd and Docker write it: 256M, or kibibytes.
-fn size(bytes: u64) -> String {
-    let divides = |shift: u32| bytes != 0 && bytes.trailing_zeros() >= shift;
-    match () {
-        () if divides(30) => format!("{}G", bytes >> 30),
-        () if divides(20) => format!("{}M", bytes >> 20),
-        () => format!("{}K", bytes >> 10),
-    }
 }

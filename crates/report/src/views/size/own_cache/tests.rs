@@ -67,6 +67,7 @@ fn found() -> OwnCaches {
         program: None,
         practices: Vec::new(),
         other_disks: Vec::new(),
+        patches: Vec::new(),
         notes: vec!["One seed.".to_owned()],
         known: None,
         command: "pagetide size --own-cache 64M,256M -- serve {}".to_owned(),
