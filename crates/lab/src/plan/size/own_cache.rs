@@ -50,6 +50,8 @@ const TIMES: f64 = 4.0;
 const SLOWER: f64 = 1.01;
 /// Of its own cache in percent: with less memory of its own, a program has not filled it.
 const FILLED_PERCENT: u64 = 90;
+/// So many times as long without a limit, with more cache, is told.
+const UNSTEADY: f64 = 1.03;
 /// Memory of a program's own that differs by less between two captures, or by a twentieth, is the same.
 const ALIKE: u64 = 512 << 10;
 
@@ -402,6 +404,7 @@ impl<'a> Split<'a> {
         let of = best.unwrap_or(self.fastest);
         let caches = self.own.iter().map(Own::told).collect::<Result<Vec<_>, _>>()?;
         notes.extend(unfilled(&caches));
+        notes.extend(unsteady(&caches));
         notes.push(WORK.to_owned());
         let fastest = self.own[self.fastest].size.get();
         let was_run = |limit: &&Bytes| self.own.iter().any(|own| own.search.limited.contains_key(*limit));
@@ -530,6 +533,75 @@ fn unfilled(caches: &[OwnCache]) -> Vec<String> {
     notes
 }
 
+/// That more cache made it slower, which chance does, too.
+fn unsteady(caches: &[OwnCache]) -> Option<String> {
+    let free = |cache: &OwnCache| Some(cache.points.last()?.run?.mean);
+    let slower =
+        |pair: &[OwnCache]| Some((free(&pair[1])? / free(&pair[0])?.max(1e-9), pair[0].bytes, pair[1].bytes));
+    let (times, smaller, larger) = caches.windows(2).filter_map(slower).max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (times > UNSTEADY).then(|| {
+        format!(
+            "Without a limit it is {:.0} % slower with an own cache of {} than with {}: either more cache makes it slower, or \
+             that is what other work on this host does to its times, and which size is best is as unsure. Run it again \
+             when the host is quiet.",
+            100.0 * (times - 1.0),
+            Bytes(larger),
+            Bytes(smaller),
+        )
+    })
+}
+
 fn mib(bytes: u64) -> String {
     format!("{} MiB", bytes.div_ceil(1 << 20))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use report::{SizedPoint, Spread};
+
+    /// Of mebibytes: its own cache, its own memory; and how long it takes without a limit.
+    fn cache(mebibytes: u64, own: u64, seconds: f64) -> OwnCache {
+        let spread = |value| Some(Spread { least: value, mean: value, most: value });
+        let free = SizedPoint {
+            limit: None,
+            hit_ratio: None,
+            refaults: None,
+            in_reclaim: None,
+            stalled: None,
+            read: None,
+            written: None,
+            run: spread(seconds),
+            slowdown: spread(0.0),
+            keeps: Some(true),
+            killed: 0,
+        };
+        OwnCache {
+            bytes: mebibytes << 20,
+            command: String::new(),
+            held: own << 20,
+            own: own << 20,
+            is_filled: own >= mebibytes,
+            enough: None,
+            points: vec![free],
+        }
+    }
+
+    #[test]
+    fn caches_that_are_not_filled_or_no_caches_are_told() {
+        assert_eq!(unfilled(&[cache(16, 20, 2.0), cache(64, 70, 1.0)]), Vec::<String>::new());
+        let told = unfilled(&[cache(16, 20, 2.0), cache(64, 40, 1.0), cache(256, 41, 1.0)]).concat();
+        assert!(
+            told.starts_with("With an own cache of 64M and more it is not filled") && told.contains("40 MiB")
+        );
+        let told = unfilled(&[cache(16, 300, 2.0), cache(64, 300, 1.0)]).concat();
+        assert!(told.contains("the same with all of these sizes"), "{told}");
+    }
+
+    #[test]
+    fn more_cache_that_makes_it_slower_is_told() {
+        assert_eq!(unsteady(&[cache(16, 20, 2.0), cache(64, 70, 2.01), cache(256, 256, 1.0)]), None);
+        let told = unsteady(&[cache(16, 20, 2.0), cache(64, 70, 1.0), cache(256, 256, 1.25)]).unwrap();
+        assert!(told.contains("25 % slower with an own cache of 256M than with 64M"), "{told}");
+    }
 }
