@@ -12,7 +12,7 @@
 use std::cell::RefCell;
 use std::fs::{self, File, OpenOptions};
 use std::future::Future;
-use std::io;
+use std::io::{self, IoSlice};
 use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt, symlink};
@@ -123,7 +123,7 @@ impl LinuxSystem {
         Ok(done)
     }
 
-    fn lay_out(&self, path: &Path, size: u64) -> io::Result<()> {
+    fn lay_out(path: &Path, size: u64) -> io::Result<()> {
         let file = OpenOptions::new().write(true).create_new(true).open(path)?;
         if size > 0 {
             // Contiguous blocks where the filesystem knows how; written blocks come below anyway.
@@ -131,19 +131,24 @@ impl LinuxSystem {
         }
         let mut offset = 0;
         while offset < size {
-            let len = LAY_OUT_STEP.min(size - offset);
-            self.transfer(offset, len, |bytes, at| {
-                // What was read is in the buffer once; later parts are no longer than the first.
-                if at == 0 {
-                    bytes.fill(CONTENT);
-                }
-                file.write_at(bytes, at)
-            })?;
+            let end = size.min(offset + LAY_OUT_STEP);
+            while offset < end {
+                offset += write_content(&file, offset, end - offset)?;
+            }
             evict(&file)?;
-            offset += len;
         }
         file.sync_all()
     }
+}
+
+/// Writes at most `len` bytes at `offset` in one call, from a small buffer many times over: what a task takes to lay
+/// files out must not be memory that it has during its run.
+fn write_content(file: &File, offset: u64, len: u64) -> io::Result<u64> {
+    const PART: usize = 16 << 10;
+    let part = vec![CONTENT; PART.min(len as usize)];
+    let times = (len as usize / part.len()).min(BUFFER / PART);
+    let written = rustix::io::pwritev(file, &vec![IoSlice::new(&part); times], offset)? as u64;
+    if written == 0 { Err(io::ErrorKind::WriteZero.into()) } else { Ok(written) }
 }
 
 /// Writes a file's dirty pages and drops all of its pages.
@@ -339,10 +344,8 @@ impl System for LinuxSystem {
         self.0.control.send(&Message::LaysOut(true));
         let laid_out = files.iter().try_for_each(|(path, size)| {
             let target = self.path("lay_out_file", path)?;
-            self.lay_out(&target, size.get()).map_err(|error| failed("lay_out_file", path, &error))
+            Self::lay_out(&target, size.get()).map_err(|error| failed("lay_out_file", path, &error))
         });
-        // What it took for that is not the run's: given back later, it would be counted there.
-        self.0.buffer.take();
         self.0.control.send(&Message::LaysOut(false));
         laid_out
     }

@@ -16,16 +16,21 @@ pub(crate) fn without(laid_out: &[LaidOut], at_ns: u64, now: &mut Counters) {
     }
 }
 
-/// The same of each of `rows`; and gauges stand from the beginning as they did when the files were laid out that are
-/// before `first_phase_ns`.
+/// The same of each of `rows`. Of files that are laid out before `first_phase_ns`, gauges have from the beginning what
+/// that changed: page cache and slab that are there when the run begins, in the model too.
 pub(crate) fn rows_without(laid_out: &[LaidOut], first_phase_ns: u64, columns: &[String], rows: &mut [Row]) {
     let Some(first) = laid_out.first() else { return };
-    let settled = laid_out.iter().take_while(|time| time.ns[1] <= first_phase_ns).last();
-    if let Some(LaidOut { ns: [_, end], vmstat: [_, after] }) = settled {
+    for LaidOut { ns: [begin, end], vmstat: [before, after] } in laid_out {
+        if *end > first_phase_ns {
+            break;
+        }
         let gauges = columns.iter().enumerate().filter(|(_, name)| is_gauge(name));
-        for (column, &value) in gauges.filter_map(|(column, name)| Some((column, after.get(name)?))) {
-            let early = rows.iter_mut().take_while(|(at_ns, _)| at_ns < end);
-            early.for_each(|(_, values)| values[column] = value);
+        for (column, name) in gauges {
+            let Some((&before, &after)) = before.get(name).zip(after.get(name)) else { continue };
+            for (at_ns, values) in rows.iter_mut().take_while(|(at_ns, _)| at_ns < end) {
+                let value = &mut values[column];
+                *value = if *at_ns < *begin { (*value + after).saturating_sub(before) } else { after };
+            }
         }
     }
     let is_counter = |name: &String| !is_gauge(name) && first.vmstat[0].contains_key(name);
@@ -79,11 +84,16 @@ mod tests {
         });
         assert_eq!(left, [8, 10, 10, 20, 25]);
         let columns = ["nr_free_pages", "nr_dirtied", "cg_root_file"].map(str::to_owned);
-        let rows: Vec<Row> = read.map(|(at_ns, dirtied)| (at_ns, vec![500, dirtied, dirtied])).into();
+        let free = [950, 890, 800, 650, 620].into_iter();
+        let rows: Vec<Row> = read
+            .into_iter()
+            .zip(free)
+            .map(|((at_ns, dirtied), free)| (at_ns, vec![free, dirtied, dirtied]))
+            .collect();
         let numbers = |rows: &[Row], column: usize| rows.iter().map(|row| row.1[column]).collect::<Vec<_>>();
         // The first phase ends before files are laid out, between both, and after them.
         for (phase_ns, free) in
-            [(1, [500; 5]), (5, [800, 800, 500, 500, 500]), (9, [600, 600, 600, 600, 500])]
+            [(1, [950, 890, 800, 650, 620]), (5, [850, 800, 800, 650, 620]), (9, [750, 700, 700, 600, 620])]
         {
             let mut rows = rows.clone();
             rows_without(&laid_out, phase_ns, &columns, &mut rows);
