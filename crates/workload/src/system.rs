@@ -257,8 +257,8 @@ pub trait System: Clone + 'static {
     async fn pass_gate(&self, _gate: Gate, _limit: Nanos) -> Result<bool, SystemError> {
         Err(SystemError::new("read", "gate", Errno::NotSup))
     }
-    /// Later reads of this task end in a buffer of its own of so many bytes. A real program has such a buffer
-    /// anyway, and nothing happens; the model gives it one and writes to it.
+    /// Later reads and writes of this task use a buffer of its own of so many bytes. A real program has such a buffer
+    /// anyway, and nothing happens; the model gives it one and fills it.
     ///
     /// # Errors
     /// `NoMem`; `Killed`.

@@ -24,6 +24,7 @@ use workload::system::{
 };
 
 use crate::engine::sim::{Sim, SimKernel};
+use crate::run::laying_out::lay_out;
 use crate::run::memories::Memories;
 use crate::run::sample::Sampler;
 
@@ -43,7 +44,7 @@ pub struct SimSystem {
     in_memory: Rc<RefCell<Vec<String>>>,
     /// Memory that this task shares with those that it spawns later, unless it has unmapped it.
     memories: Rc<Memories>,
-    /// What the reads of this task end in, and its length in pages.
+    /// What this task reads to and writes from, and its length in pages.
     buffer: Rc<Cell<Option<(AnonMapping, u64)>>>,
 }
 
@@ -128,9 +129,6 @@ impl Drop for SimMapping {
     }
 }
 
-/// Its number in Linux.
-const EAGAIN: i32 = 11;
-
 fn convert(errno: Errno) -> workload::Errno {
     match errno {
         Errno::NoEnt => workload::Errno::NoEnt,
@@ -139,7 +137,7 @@ fn convert(errno: Errno) -> workload::Errno {
         Errno::IsDir => workload::Errno::IsDir,
         Errno::NotEmpty => workload::Errno::NotEmpty,
         Errno::Busy => workload::Errno::Busy,
-        Errno::Again => workload::Errno::Other(EAGAIN),
+        Errno::Again => workload::Errno::Other(11), // EAGAIN
         Errno::Inval => workload::Errno::Inval,
         Errno::NoSpc => workload::Errno::NoSpc,
         Errno::NoMem => workload::Errno::NoMem,
@@ -152,10 +150,7 @@ fn failed(call: &'static str, subject: &str) -> impl FnOnce(Errno) -> SystemErro
     move |errno| SystemError::new(call, subject, convert(errno))
 }
 
-/// One call of the same program on a real kernel moves at most this much.
-const CALL_MAX: Bytes = Bytes(1 << 20);
-/// By how much laying out files takes longer on some days than on the best: guests took 4.9 to 6.7 us a page.
-const LAY_OUT_SPREAD_PERCENT: u64 = 40;
+const CALL_MAX: Bytes = Bytes(1 << 20); // Of the same program on a real kernel.
 
 impl SimSystem {
     /// Whether processes move into their cgroups, as their parent has one of its own.
@@ -184,6 +179,13 @@ impl SimSystem {
 
     fn name(&self) -> &str {
         self.process.name()
+    }
+
+    /// Uses the task's buffer, if it has one that counts, for `len` bytes.
+    async fn touch_buffer(&self, len: u64) -> Result<(), Errno> {
+        let Some((mapping, pages)) = self.buffer.get() else { return Ok(()) };
+        let used = Bytes(len).to_pages_ceil().get().min(pages);
+        self.kernel.touch(&self.process, mapping, 0, used).await
     }
 
     /// Whether anybody wants to know of pages.
@@ -430,16 +432,19 @@ impl System for SimSystem {
     }
 
     async fn lay_out_file(&self, path: &str, size: Bytes) -> Result<(), SystemError> {
-        if self.is_in_memory(path) {
+        self.lay_out_files(&[(path.to_owned(), size)]).await
+    }
+
+    async fn lay_out_files(&self, files: &[(String, Bytes)]) -> Result<(), SystemError> {
+        let (in_memory, on_disk): (Vec<_>, Vec<_>) =
+            files.iter().partition(|(path, _)| self.is_in_memory(path));
+        for (path, size) in in_memory {
             let file = self.kernel.open_shared(&self.process, path, true).map_err(failed("lay out", path))?;
-            let written = self.kernel.write_shared(&self.process, &file, 0, size.get()).await;
-            return written.map(drop).map_err(failed("lay out", path));
+            let written = self.kernel.write_shared(&self.process, &file, 0, size.get());
+            written.await.map_err(failed("lay out", path))?;
         }
-        self.kernel.lay_out_file(path, size).map_err(failed("lay out", path))?;
-        // How fast a disk is that day decides where a run begins in the periods of the kernel's workers.
-        let percent = 100 + self.seed.stream("pace of laying out").below(LAY_OUT_SPREAD_PERCENT);
-        self.kernel.machine().charge(CostOp::LayOutPage, size.to_pages_ceil().0 * percent / 100);
-        Ok(())
+        let laid_out = lay_out(&self.kernel, &self.sampler, self.seed, &on_disk);
+        laid_out.map_err(|(path, errno)| failed("lay out", path)(errno))
     }
 
     async fn open(&self, path: &str, mode: OpenMode) -> Result<SimFile, SystemError> {
@@ -461,15 +466,12 @@ impl System for SimSystem {
             Opened::Memory(file) => self.kernel.read_shared(&self.process, file, offset, len).await,
         };
         let read = read.map_err(failed("read", self.name()))?;
-        if let Some((mapping, pages)) = self.buffer.get() {
-            let filled = Bytes(read).to_pages_ceil().get().min(pages);
-            let copied = self.kernel.touch(&self.process, mapping, 0, filled).await;
-            copied.map_err(failed("read", self.name()))?;
-        }
+        self.touch_buffer(read).await.map_err(failed("read", self.name()))?;
         Ok(read)
     }
 
     async fn write(&self, file: &SimFile, offset: u64, len: u64) -> Result<u64, SystemError> {
+        self.touch_buffer(len).await.map_err(failed("write", self.name()))?;
         let written = match &file.file {
             Opened::Disk(file) => self.kernel.write(&self.process, file, offset, len).await,
             Opened::Memory(file) => self.kernel.write_shared(&self.process, file, offset, len).await,

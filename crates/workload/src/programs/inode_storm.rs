@@ -32,6 +32,7 @@
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Nanos, PAGE_SIZE, Pages};
 
+use crate::parts::buffer;
 use crate::parts::chance::{self, Started};
 use crate::parts::creators::Place;
 use crate::parts::footprint::{Footprint, MachineSize};
@@ -601,6 +602,7 @@ impl Creator {
             sys.sleep(WAIT).await;
         }
         chance::begin(sys, NAME, &format!("step{}/creator{process}", step.number), Started::WithOthers).await;
+        buffer::use_large(sys, storm.file_size).await?;
         let mut place = Place::default();
         let before = step.number * step.files_per_process;
         for file in 0..step.files_per_process {

@@ -339,6 +339,7 @@ impl OneFile {
     }
 
     async fn write<S: System>(self, sys: &S) -> Result<(), SystemError> {
+        buffer::use_large(sys, self.record.min(self.size)).await?;
         let file = sys.open(&self.path(), OpenMode::Create).await?;
         for (offset, len) in self.records() {
             sys.write(&file, offset, len).await?;

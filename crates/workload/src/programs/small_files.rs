@@ -24,6 +24,7 @@
 
 use units::{Bytes, Nanos, PAGE_SIZE};
 
+use crate::parts::buffer;
 use crate::parts::chance::{self, Started};
 use crate::parts::creators::Place;
 use crate::parts::footprint::{Footprint, MachineSize};
@@ -367,6 +368,7 @@ impl Creator {
     async fn create<S: System>(self, sys: &S) -> Result<Nanos, SystemError> {
         let table = Bytes(self.files * NAME_BYTES);
         let table = if self.names { Some(sys.map_anonymous(table).await?) } else { None };
+        buffer::use_large(sys, self.size).await?;
         let begin = sys.now();
         let (mut present, mut place) = (None, Place::default());
         for file in 0..self.files {

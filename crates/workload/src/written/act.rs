@@ -83,7 +83,7 @@ impl<S: System> Actor<S> {
         let plan = Arc::clone(&self.plan);
         chance::begin(&self.sys, &plan.definition.name, &self.who.name, Started::WithOthers).await;
         let steps = &plan.definition.tasks[self.who.kind].steps;
-        if let Some(largest) = plan.largest_read(steps) {
+        if let Some(largest) = plan.largest_call(steps) {
             buffer::use_large(&self.sys, Bytes(largest)).await?;
         }
         self.steps(steps).await?;

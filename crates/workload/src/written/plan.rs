@@ -51,11 +51,11 @@ impl Plan {
         self.definition.phases.iter().position(|phase| phase == name).expect("it was checked")
     }
 
-    /// Bytes of the largest call that reads.
-    pub(super) fn largest_read(&self, steps: &[Step]) -> Option<u64> {
+    /// Bytes of the largest call that reads or writes.
+    pub(super) fn largest_call(&self, steps: &[Step]) -> Option<u64> {
         let mut largest = None;
         each_step(steps, &mut |step| {
-            if let Step::Work(Work { deed: Deed::Read, block, .. }) = step {
+            if let Step::Work(Work { deed: Deed::Read | Deed::Write, block, .. }) = step {
                 largest = largest.max(Some(self.bound.amount(block)));
             }
         });

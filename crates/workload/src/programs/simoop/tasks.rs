@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Nanos, PAGE_SIZE, Stream};
 
+use crate::parts::buffer;
 use crate::system::errno::{Errno, SystemError};
 use crate::system::{OpenMode, System};
 
@@ -77,6 +78,7 @@ impl Worker {
     pub(super) async fn work<S: System>(self, sys: &S, mut stream: Stream) -> Result<Vec<Work>, SystemError> {
         let working_set = sys.map_anonymous(Bytes(self.kept_pages * PAGE_SIZE)).await?;
         sys.fill(&working_set, 0, self.kept_pages).await?;
+        buffer::use_large(sys, self.read_size.max(self.write_size)).await?;
         let mut works = Vec::new();
         for number in 0.. {
             let begin = sys.now();
