@@ -235,6 +235,18 @@ pub struct KernelBuild {
     pub process: ProcessCost,
     /// What starts and watches a run costs.
     pub run: RunCost,
+    /// When files were written that lie there when a run begins.
+    pub laid_out: LaidOut,
+}
+
+/// When files were written that lie there when a run begins.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum LaidOut {
+    /// So long ago that memory knows nothing of it.
+    #[default]
+    LongAgo,
+    /// Just before, a part after the other: the pages that they had are the last that were freed.
+    JustBefore,
 }
 
 /// What a process costs by itself.

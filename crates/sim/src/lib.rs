@@ -74,6 +74,7 @@ pub mod run {
     mod checks;
     mod going;
     mod handing;
+    mod laying_out;
     mod left;
     mod memories;
     mod patience;

@@ -15,21 +15,25 @@ use std::rc::Rc;
 use mm::base::event::Trace;
 use mm::base::ids::DentryId;
 use mm::fs::dentry::Name;
-use units::{Bytes, PAGE_SIZE};
+use units::{Bytes, PAGE_SIZE, Pages};
 
 use crate::cache::window::READAHEAD_PAGES_MAX;
 use crate::errno::Errno;
 use crate::files::inode::Inode;
 use crate::files::lookup::{Looked, split_path};
 use crate::handle::Kernel;
-use crate::machine::{CostOp, Machine};
+use crate::machine::{CostOp, LaidOut, Machine};
 use crate::tasks::process::Process;
 
 /// Largest file in pages: window arithmetic beyond its end must stay within 32 bits.
 pub(crate) const FILE_PAGES_MAX: u64 = (1 << 32) - (4 * (READAHEAD_PAGES_MAX as u64));
 
+/// As much of a file is laid out at once, 32 MiB, by the program that does so on real kernels: its pages are freed
+/// before more are written.
+const LAY_OUT_STEP: Pages = Pages(8192);
+
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// Makes a file of `size` that was written long ago: on disk, not in memory.
+    /// Makes a file of `size` that was written before: on disk, not in memory.
     ///
     /// # Errors
     /// `Exist`; `NoEnt` without its directory; `Inval` when the size exceeds what 32-bit page numbers reach (16
@@ -54,6 +58,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if let Some(parent) = self.dentry_of(&directory) {
             // It exists since long ago, so nobody found that it does not.
             self.mem(|mem| mem.forget_negative(parent, name));
+        }
+        if self.machine().build().laid_out == LaidOut::JustBefore {
+            let cpu = self.machine().current_cpu();
+            self.mem(|mem| mem.core.alloc.pass_through(cpu, Pages(pages.into()), LAY_OUT_STEP));
         }
         Ok(())
     }

@@ -5,7 +5,7 @@
 //! ends where that comes to something else, does not begin where kswapd is to be woken, and takes no pages of another
 //! type. Next: [`super::page_alloc`].
 
-use units::{CpuId, NodeId, Order, Pfn};
+use units::{CpuId, NodeId, Order, Pages, Pfn};
 
 use crate::alloc::buddy::End;
 use crate::alloc::flags::{AllocFlags, gfp_zone};
@@ -14,6 +14,7 @@ use crate::base::event::Trace;
 use crate::base::gfp::Gfp;
 use crate::base::layout::ZoneId;
 use crate::base::vmstat::VmEvent;
+use crate::std_alloc::vec::Vec;
 use crate::version::rules::{PcpFallback, PcpGeneration};
 
 /// Pages that are taken from one per-CPU list.
@@ -166,6 +167,30 @@ impl<T: Trace> PageAllocator<T> {
                 self.free_excess(pcp, zone, excess, Order(0), migrate_type);
             }
         }
+    }
+
+    /// Takes `pages` pages on `cpu`, at most `at_once` of them together, and frees them again, which nobody counts:
+    /// page cache that came and went before anybody looked. What is freed last stays on the lists of `cpu`, which have
+    /// grown by it with 6.12 and later.
+    pub fn pass_through(&mut self, cpu: CpuId, pages: Pages, at_once: Pages) {
+        let gfp = Gfp::HIGHUSER_MOVABLE;
+        let events = self.events.clone();
+        let (mut left, mut taken) = (pages.0, Vec::new());
+        while left > 0 {
+            let flags = self.fast_flags(cpu, gfp);
+            let take = |_| self.alloc(cpu, gfp, Order(0), flags).page;
+            taken.extend((0..left.min(at_once.0)).map_while(take));
+            left -= taken.len() as u64;
+            let listed = self.free_pages();
+            if taken.is_empty() {
+                break;
+            }
+            taken.drain(..).for_each(|pfn| self.free(cpu, pfn, Order(0)));
+            if self.free_pages() == listed {
+                break; // All of it is on the lists now, as more would be.
+            }
+        }
+        self.events = events;
     }
 
     /// Counts the pages that were taken. Returns their node, and how many went from the buddy lists to the per-CPU

@@ -287,3 +287,22 @@ fn pages_set_aside_leak_from_lists_by_type_in_2_6_32() {
         assert_eq!(area.free_of(MigrateType::HighAtomic), left, "{kernel}");
     }
 }
+
+/// Guests of 6.12 that had laid out a file of 16 MiB had a few hundred to eight thousand pages there, with 128 MiB to
+/// 2 GiB.
+#[test]
+fn page_cache_that_came_and_went_is_left_on_lists_that_have_grown_by_it() {
+    let left = |kernel: &str, pages| {
+        let mut memory = guest(kernel, 126_000);
+        let (free, events) = (memory.free_pages().0, memory.events.clone());
+        memory.pass_through(CPU, Pages(pages), Pages(8192));
+        memory.check().unwrap();
+        let listed = memory.pcp(CPU, DMA32).count();
+        assert_eq!((u64::from(listed), &memory.events), (free - memory.free_pages().0, &events));
+        listed
+    };
+    let of = |kernel| [0, 100, 4096, 8192, 1 << 20].map(|pages| left(kernel, pages));
+    assert_eq!(of("linux-5.5"), [0, 124, 155, 155, 155]);
+    assert_eq!(of("linux-6.1"), [0, 124, 418, 55, 34]);
+    assert_eq!(of("linux-6.12"), [0, 217, 4929, 6913, 6944]);
+}

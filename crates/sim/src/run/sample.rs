@@ -117,14 +117,33 @@ impl Sampler {
         self.sample(now, kernel);
     }
 
-    /// Samples everything.
-    pub(crate) fn sample(&mut self, now: Nanos, kernel: &SimKernel) {
+    /// Lets something happen that is as if it had been so from the beginning: what it changes, earlier rows have too.
+    pub(crate) fn beforehand<T>(&mut self, kernel: &SimKernel, happens: impl FnOnce() -> T) -> T {
+        let before = self.row(kernel);
+        let result = happens();
+        let after = self.row(kernel);
+        for (_, row) in &mut self.rows {
+            for (value, (before, after)) in row.iter_mut().zip(before.iter().zip(&after)) {
+                *value = (*value + after).saturating_sub(*before);
+            }
+        }
+        result
+    }
+
+    /// What the machine has; groups come behind it.
+    fn row(&mut self, kernel: &SimKernel) -> Vec<u64> {
         let mut row = Vec::with_capacity(self.columns.len());
         kernel.mem(|mem| mem.vmstat().for_each(|(name, value)| self.put(&mut row, name, value)));
         pressure(kernel, MemcgId::ROOT).for_each(|(name, value)| self.put(&mut row, name, value));
         for (name, value) in zone_columns(kernel).into_iter().chain(slab_columns(kernel)) {
             self.put(&mut row, &name, value);
         }
+        row
+    }
+
+    /// Samples everything.
+    pub(crate) fn sample(&mut self, now: Nanos, kernel: &SimKernel) {
+        let mut row = self.row(kernel);
         let reads = now >= self.reads_at;
         if reads {
             self.reads_at = Nanos((now.get() / MONITOR_PERIOD.get() + 1) * MONITOR_PERIOD.get());

@@ -157,6 +157,7 @@ const SIM: &[&str] = &[
     // What a program sees, and what a monitor reads.
     "run/system",
     "run/memories",
+    "run/laying_out",
     "run/sample",
     "run/handing",
     "machines",
