@@ -42,7 +42,7 @@ pub use keep::{folders, mmtests, numbers, trace};
 pub use name::written as workload_file;
 pub use name::{experiment, machine_file, names};
 #[cfg(unix)]
-pub use plan::{ablate, replay, size, sweep};
+pub use plan::{ablate, guest_speed, replay, size, sweep};
 pub use plan::{compare, grid};
 pub use resolve::{program, program_file, program_request, zones};
 pub use run::stepping;

@@ -20,12 +20,18 @@ where a memory cgroup can be made. What could not be found stands in the file.
 
 Example:
   pagetide machine probe --dir /srv > my-server.toml
-  pagetide run hot-and-stream --machine my-server.toml"
+  pagetide run hot-and-stream --machine my-server.toml
+  pagetide machine probe --on uml:6.12 > guest.toml
+  pagetide worlds --on uml:6.12 --machine guest.toml --seeds 1..20 --out worlds/6.12"
     )]
     Probe {
         /// Where its files are made: on the disk that is to be timed [default: this folder] [example: /srv]
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
+
+        /// Guests of User-Mode Linux in place of the host: what calls, faults and pages cost there [example: uml:6.12]
+        #[arg(long = "on", value_name = "WHERE", conflicts_with = "dir")]
+        backend: Option<String>,
     },
     /// Print a machine, perhaps with changes behind its name, as a machine file
     #[command(after_help = "Example:

@@ -31,7 +31,7 @@ pub(crate) struct WorldsArgs {
     #[arg(long = "workload", value_name = "NAME", help_heading = "Worlds")]
     pub(crate) workloads: Vec<String>,
     /// Of the model alone: small worlds of all kernels, with all of its state checked while they run
-    #[arg(long, help_heading = "Worlds", conflicts_with_all = ["out", "real_of", "repeats", "model_seeds", "host_disk"])]
+    #[arg(long, help_heading = "Worlds", conflicts_with_all = ["out", "real_of", "machine", "repeats", "model_seeds", "host_disk"])]
     pub(crate) check: bool,
     /// Print the commands of all worlds instead of running them, and what no world has
     #[arg(long, help_heading = "Worlds")]
@@ -57,6 +57,9 @@ pub(crate) struct WorldsArgs {
     /// Runs of each world on the model, with this many seeds [default: 3] [example: 5]
     #[arg(long, value_name = "N", help_heading = "Run", allow_negative_numbers = true)]
     pub(crate) model_seeds: Option<u64>,
+    /// Machine of the model's side [default: guest-uml] [example: guest.toml]
+    #[arg(long, value_name = "NAME", help_heading = "Run")]
+    pub(crate) machine: Option<String>,
     /// Begin no world after this time; the same command goes on later [default: until all are done] [example: 10m]
     #[arg(long, value_name = "TIME", help_heading = "Run", allow_hyphen_values = true)]
     pub(crate) time: Option<String>,

@@ -7,7 +7,11 @@ use crate::printer::{Failure, Printer};
 
 pub(crate) fn machine(args: &MachineArgs, printer: &Printer) -> Result<(), Failure> {
     match &args.command {
-        MachineCommand::Probe { dir } => {
+        MachineCommand::Probe { backend: Some(backend), .. } => {
+            printer.note("timing calls, faults and pages in two guests; it takes some ten seconds");
+            printer.data(&lab::guest_speed::probe(backend, &lab::HostPolicy::default())?)
+        }
+        MachineCommand::Probe { dir, backend: None } => {
             printer.note("timing calls, the disk and reclaim; it takes some ten seconds");
             printer.data(&lab::machine_file::probe(dir.as_deref().unwrap_or(Path::new(".")))?)
         }

@@ -102,6 +102,7 @@ fn request(args: &WorldsArgs) -> WorldsRequest {
     WorldsRequest {
         backend: args.backend.clone(),
         kernel: args.kernel.clone(),
+        machine: args.machine.clone(),
         against: args.against.clone(),
         seeds: args.seeds.clone().unwrap_or_default(),
         workloads: args.workloads.clone(),

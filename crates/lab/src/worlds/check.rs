@@ -261,7 +261,7 @@ impl CheckPlan {
     }
 
     fn scenario(&self, drawn: &Drawn) -> Result<Scenario, LabError> {
-        Side::of_model(String::new()).scenario(drawn)
+        Side::of_model(String::new(), None).scenario(drawn)
     }
 }
 

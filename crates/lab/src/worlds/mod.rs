@@ -42,6 +42,7 @@ use workload::{WorkloadSpec, catalog};
 
 use crate::error::LabError;
 use crate::known::{self, likeness::scope};
+use crate::name::machine_file;
 use crate::name::names::Names;
 use crate::plan::compare::model_of;
 use crate::plan::sweep::folder::first_and_hash;
@@ -74,6 +75,8 @@ pub struct WorldsRequest {
     pub backend: Option<String>,
     /// The kernel of the model; none is that of the real one, or the newest.
     pub kernel: Option<String>,
+    /// The machine of the model, or a machine file; none is `guest-uml` as it was measured.
+    pub machine: Option<String>,
     /// Another kernel of the model in place of a real one.
     pub against: Option<String>,
     /// The seeds: `1..500`.
@@ -107,6 +110,8 @@ struct Side {
     backend: Backend,
     kernel: Option<String>,
     guest: GuestRequest,
+    /// The machine of a side of the model.
+    machine: Option<String>,
 }
 
 /// A world that can run.
@@ -128,12 +133,14 @@ impl WorldsRequest {
     pub fn plan(&self) -> Result<WorldsPlan, LabError> {
         let backend: Backend = self.backend.as_deref().unwrap_or("sim").parse()?;
         let named = self.kernel.as_deref().map(|name| kernel_named(name, &Names::default())).transpose()?;
+        let file = machine_file::of_option(self.machine.as_deref())?;
+        let machine = file.map(|file| file.machine).or_else(|| self.machine.clone());
         let (real, kernel) = match &backend {
             Backend::Host => return Err(WorldsError::NotThere(backend.to_string()).into()),
             Backend::Sim => {
                 let against = self.against.as_deref();
                 let against = against.map(|name| kernel_named(name, &Names::default())).transpose()?;
-                let side = against.map(|kernel| Side::of_model(kernel.to_string()));
+                let side = against.map(|kernel| Side::of_model(kernel.to_string(), machine.clone()));
                 (side, named.map_or_else(|| newest_kernel().to_owned(), |kernel| kernel.to_string()))
             }
             Backend::Vm(_) | Backend::Uml(_) => {
@@ -144,12 +151,12 @@ impl WorldsRequest {
                 let guest = GuestRequest { lru_gen, ..GuestRequest::default() };
                 let kernel = named.map(|kernel| kernel.to_string()).or_else(|| model_of(&backend));
                 let kernel = kernel.ok_or_else(|| WorldsError::NoModel(backend.to_string()))?;
-                (Some(Side { backend, kernel: None, guest }), kernel)
+                (Some(Side { backend, kernel: None, guest, machine: None }), kernel)
             }
         };
         Ok(WorldsPlan {
             real,
-            model: Side::of_model(kernel),
+            model: Side::of_model(kernel, machine),
             seeds: seeds(&self.seeds)?,
             workloads: workloads(&self.workloads)?,
             time: self.time.as_deref().map(time).transpose()?,
@@ -208,8 +215,8 @@ fn runs(option: &'static str, given: Option<u64>, default: u64) -> Result<u64, W
 }
 
 impl Side {
-    fn of_model(kernel: String) -> Self {
-        Self { backend: Backend::Sim, kernel: Some(kernel), guest: GuestRequest::default() }
+    fn of_model(kernel: String, machine: Option<String>) -> Self {
+        Self { backend: Backend::Sim, kernel: Some(kernel), guest: GuestRequest::default(), machine }
     }
 
     /// What it is called in tables.
@@ -225,7 +232,8 @@ impl Side {
 
     /// The scenario of a world here, with its first seed.
     fn scenario(&self, drawn: &Drawn) -> Result<Scenario, LabError> {
-        let machine = drawn.machine.clone().unwrap_or_else(|| UML_MACHINE.to_owned());
+        let machine = drawn.machine.as_ref().or(self.machine.as_ref());
+        let machine = machine.map_or_else(|| UML_MACHINE.to_owned(), String::clone);
         let request = Request {
             kernel: drawn.kernel.clone().or_else(|| self.kernel.clone()),
             machine: (self.backend == Backend::Sim).then_some(machine),
@@ -347,6 +355,9 @@ impl WorldsPlan {
         let mut text =
             format!("real = {}\n", self.real.as_ref().map_or_else(|| "none".to_owned(), Side::name));
         text += &format!("model = {}\nworkloads = {}\n", self.model.name(), workloads.join(", "));
+        if let Some(machine) = &self.model.machine {
+            text += &format!("machine = {machine}\n");
+        }
         if self.has_real() {
             text += &format!("repeats = {}\n", self.repeats);
         }

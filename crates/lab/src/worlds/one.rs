@@ -181,7 +181,7 @@ fn parsed(command: &str) -> Option<(Drawn, Side)> {
         machine: (backend == Backend::Sim && machine != UML_MACHINE).then_some(machine),
     };
     let guest = GuestRequest { lru_gen: one("--lru-gen"), ..GuestRequest::default() };
-    Some((drawn, Side { backend, kernel: one("--kernel"), guest }))
+    Some((drawn, Side { backend, kernel: one("--kernel"), guest, machine: None }))
 }
 
 /// The words of a command, as a shell would have them.

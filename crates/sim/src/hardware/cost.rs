@@ -166,6 +166,18 @@ impl CostTable {
         Self { nanos, wakeup_latency: WAKEUP_LATENCY }
     };
 
+    /// This table with other costs of some operations, in nanoseconds.
+    #[must_use]
+    pub const fn with(mut self, costs: &[(CostOp, u64)]) -> Self {
+        let mut index = 0;
+        while index < costs.len() {
+            let (op, nanos) = costs[index];
+            self.nanos[op as usize] = nanos;
+            index += 1;
+        }
+        self
+    }
+
     /// A table in which nothing costs anything: for tests that set what they look at.
     pub fn free() -> Self {
         Self { nanos: [0; CostOp::COUNT], wakeup_latency: 0 }

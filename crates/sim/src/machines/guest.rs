@@ -208,8 +208,8 @@ impl MeasuredKernel {
     }
 }
 
-/// What differs from the cost table at the speed of an emulated CPU.
-pub(super) fn set_costs(costs: &mut CostTable) {
+/// What differs from the cost table at the speed of an emulated CPU, but for what somebody sets: it is in `given`.
+pub(super) fn set_costs(costs: &mut CostTable, given: &CostTable) {
     let reclaim = CostTable::default().scale_percent(RECLAIM_PERCENT);
     let rows = reclaim.names().filter(|(name, _)| RECLAIM_COSTS.contains(name) || FAULT_COSTS.contains(name));
     let own = [
@@ -218,7 +218,8 @@ pub(super) fn set_costs(costs: &mut CostTable) {
         ("file_create", FILE_CREATE),
         ("user_microsecond", OWN_WORK),
     ];
-    for (name, nanos) in rows.chain(own) {
+    let is_default = |name| given.names().zip(CostTable::DEFAULT.names()).any(|(a, b)| a.0 == name && a == b);
+    for (name, nanos) in rows.chain(own).filter(|(name, _)| is_default(*name)) {
         costs.set(name, nanos).expect("the cost table has that row");
     }
 }

@@ -87,6 +87,7 @@ pub const MACHINES: &[MachineSpec] = &[
         help: "a guest of User-Mode Linux, as `--on uml:VERSION` makes it",
         default_mem: Bytes(512 << 20),
         least_mem: uml::LEAST_MEM,
+        costs: uml::COSTS,
         hz: uml::HZ,
         disk: DeviceModel::UBD,
         readahead: Some(guest::READAHEAD),
@@ -216,11 +217,11 @@ pub fn build(text: &str, mem: Bytes, kernel: &Version) -> Result<(Hardware, Memo
     let layout = match spec.name {
         "vm-2cpu" => MemoryLayout::flat(mem.to_pages_floor(), spec.cpus),
         GUEST => {
-            guest::set_costs(&mut hardware.costs);
+            guest::set_costs(&mut hardware.costs, &spec.costs);
             guest::layout(mem, kernel, spec.cpus)
         }
         UML => {
-            uml::follow(&mut hardware, kernel, spec.cpu_percent);
+            uml::follow(&mut hardware, kernel);
             uml::layout(mem, kernel, spec.cpus)
         }
         S390 => s390::layout(mem, spec.cpus),
@@ -249,7 +250,27 @@ pub fn build(text: &str, mem: Bytes, kernel: &Version) -> Result<(Hardware, Memo
 
 #[cfg(test)]
 mod tests {
+    use units::Nanos;
+
     use super::*;
+
+    /// Both guests had costs of their own, and what a machine file said of them was lost.
+    #[test]
+    fn costs_that_somebody_sets_go_before_those_of_guests() {
+        let kernel = Version::parse("linux-6.12").unwrap();
+        for machine in ["guest-uml", "guest-tcg"] {
+            let cost = |text: &str, name: &str| {
+                let (hardware, _) = build(text, Bytes(512 << 20), &kernel).unwrap();
+                hardware.costs.names().find(|(other, _)| *other == name).unwrap().1
+            };
+            let changed = format!("{machine}+costs=file_create:77us,scan_page:3us");
+            let percent = u64::from(MachineSpec::find(machine).unwrap().cpu_percent);
+            for (name, nanos) in [("file_create", 77_000), ("scan_page", 3_000)] {
+                assert_eq!(cost(&changed, name), Nanos(nanos * percent / 100), "{name} of {machine}");
+            }
+            assert_eq!(cost(&changed, "minor_fault"), cost(machine, "minor_fault"));
+        }
+    }
 
     /// As `vm-2cpu` was: with exactly 256M, 512M or 1G under 6.1 or 6.12 another machine, 43 times
     /// as slow and with zones of its own.

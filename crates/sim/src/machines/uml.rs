@@ -31,7 +31,7 @@
 //! Left out: 7.2 without SMP holds no pages on per-CPU lists at all (`count` and `high` were 0 in every guest); that
 //! gap; the guest's own program beyond those pages, for which a guest has memory beside what is asked for.
 
-use kernel::machine::{KernelBuild, OwnPages, ProcessCost, RunCost, Stacks};
+use kernel::machine::{CostOp, KernelBuild, LaidOut, OwnPages, ProcessCost, RunCost, Stacks};
 use mm::base::layout::{
     FollowTables, HugeSupport, MemoryLayout, NodeLayout, PageTables, ZoneKind, ZoneLayout,
 };
@@ -39,6 +39,7 @@ use mm::version::presets::Version;
 use units::{Bytes, Nanos, PAGE_SIZE, Pages};
 
 use crate::hardware::Hardware;
+use crate::hardware::cost::CostTable;
 use crate::machines::measured::{self, Measured, hash_tables, nearest};
 
 /// The least that `--on uml:VERSION` takes. With 48 MiB a guest boots, too; with 32 MiB two of the four start boosted.
@@ -59,26 +60,30 @@ const INITRAMFS: u64 = 186;
 /// that serves a disk has the guest's CPU of the host, so requests take its time; writes are taken to be as dear as
 /// reads.
 ///
-/// The same for a fault on a page of which reclaim, or `MADV_COLD`, took the accessed bit.
-const COSTS: [(&str, u64); 13] = [
-    ("syscall", 5_500),
-    ("minor_fault", 20_600),
-    ("access_fault", 18_700),
-    ("copy_page", 600),
-    ("map_around", 560),
-    ("file_open", 5_000),
-    ("file_create", 19_000),
-    ("file_unlink", 11_000),
-    ("lay_out_page", 4_900),
-    ("user_microsecond", 0),
-    ("io_request", 12_000),
-    ("readahead_page", 1_100),
-    ("writeback_page", 1_400),
-];
+/// The same for a fault on a page of which reclaim, or `MADV_COLD`, took the accessed bit. `MADV_PAGEOUT` of 1000 mapped
+/// pages of a file side by side takes the last one each, and where mappings follow by runs a quarter more.
+///
+/// Another host is another machine: calls and faults of a small virtual one took five and three times as long.
+/// `pagetide machine probe --on uml:VERSION` measures these costs.
+pub(super) const COSTS: CostTable = CostTable::DEFAULT.with(&[
+    (CostOp::Syscall, 5_500),
+    (CostOp::MinorFault, 20_600),
+    (CostOp::AccessFault, 18_700),
+    (CostOp::CopyPage, 600),
+    (CostOp::MapAround, 560),
+    (CostOp::FileOpen, 5_000),
+    (CostOp::FileCreate, 19_000),
+    (CostOp::FileUnlink, 11_000),
+    (CostOp::LayOutPage, 4_900),
+    (CostOp::UserMicrosecond, 0),
+    (CostOp::IoRequest, 12_000),
+    (CostOp::ReadaheadPage, 1_100),
+    (CostOp::WritebackPage, 1_400),
+    (CostOp::Remap, 7_700),
+]);
 
-/// Sets how its kernel is built and started, and what costs something else than the table says, on a CPU that needs
-/// `cpu_percent` of the time: a host that has other work gives its guest a slower one.
-pub(super) fn follow(hardware: &mut Hardware, kernel: &Version, cpu_percent: u32) {
+/// Sets how its kernel is built and started, and what depends on it.
+pub(super) fn follow(hardware: &mut Hardware, kernel: &Version) {
     let measured = nearest(&MEASURED, kernel.base);
     hardware.build = KernelBuild {
         since_boot: Some(measured.since_boot),
@@ -86,15 +91,11 @@ pub(super) fn follow(hardware: &mut Hardware, kernel: &Version, cpu_percent: u32
         stacks: Stacks::Contiguous,
         process: process_cost(measured.follow),
         run: run_cost(measured.follow),
+        laid_out: LaidOut::JustBefore,
     };
-    // [M] `MADV_PAGEOUT` of 1000 mapped pages of a file side by side; `MADV_COLD` of one page a call, less the call.
-    let remap = match measured.follow {
-        FollowTables::ByEntry => 7_700,
-        FollowTables::ByRun => 9_500,
-    };
-    for (name, nanos) in COSTS.into_iter().chain([("remap", remap)]) {
-        let nanos = Nanos(nanos * u64::from(cpu_percent) / 100);
-        hardware.costs.set(name, nanos).expect("the cost table has that row");
+    if measured.follow == FollowTables::ByRun {
+        let Nanos(remap) = hardware.costs.get(CostOp::Remap);
+        hardware.costs = hardware.costs.clone().with(&[(CostOp::Remap, remap * 95 / 77)]);
     }
 }
 
@@ -287,7 +288,8 @@ mod tests {
         let kernel = Version::parse("linux-6.12").unwrap();
         let cost = |percent| {
             let mut hardware = Hardware::with_cpus(1);
-            follow(&mut hardware, &kernel, percent);
+            hardware.costs = COSTS.scale_percent(percent);
+            follow(&mut hardware, &kernel);
             hardware.costs.names().find(|(name, _)| *name == "syscall").map(|(_, nanos)| nanos)
         };
         assert_eq!((cost(100), cost(300)), (Some(Nanos(5_500)), Some(Nanos(16_500))));

@@ -1,0 +1,202 @@
+//! How fast guests of this host are: the costs of `guest-uml` at which the model takes as long as a guest does.
+//!
+//! One workload of many phases, each of which consists of one kind of operation. It runs in some guests, of which the
+//! fastest counts, as what else the host does only ever slows it down; then in the model, where the cost that decides about a phase is moved
+//! until that takes as long: a phase is linear in it, so two runs tell by how much. Phases come in the order in which
+//! their costs are part of later ones.
+//!
+//! Left out: the disk's own speed, and operations that hardly any workload consists of. Next: [`sim::machines`],
+//! whose table this replaces; [`crate::name::machine_file`], what comes of it.
+
+use std::fmt::Write as _;
+use std::slice;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use recording::Recording;
+use sim::machines::MachineSpec;
+use units::Nanos;
+use workload::scenario::{Backend, UML_MACHINE};
+
+use crate::error::LabError;
+use crate::plan::compare::model_of;
+use crate::resolve::planned::PlannedRun;
+use crate::resolve::request::{Request, Subject};
+use crate::run::batch::{self, Control, Ended};
+use crate::run::real::HostPolicy;
+use crate::run::simulate::simulate;
+
+const WORKLOAD: &str = include_str!("guest_speed.toml");
+const MEM: &str = "512M";
+/// Runs in a guest.
+const GUESTS: u64 = 3;
+
+/// A phase, the cost that decides about it, and those that are taken to be as much dearer.
+const PHASES: [(&str, &str, &[&str]); 8] = [
+    ("calls", "syscall", &["file_open"]),
+    ("copied", "copy_page", &[]),
+    ("faults", "minor_fault", &["access_fault", "remap"]),
+    ("mapped", "map_around", &[]),
+    ("made", "file_create", &[]),
+    ("removed", "file_unlink", &[]),
+    ("read", "readahead_page", &["io_request"]),
+    ("written", "writeback_page", &[]),
+];
+
+/// Costs by their names.
+type Costs = Vec<(&'static str, Nanos)>;
+
+/// Measures guests of `backend`, a kernel of User-Mode Linux, on this host; returns a machine file.
+///
+/// # Errors
+/// `backend` is something else, or of a kernel that the model has not; a run fails.
+pub fn probe(backend: &str, host: &HostPolicy) -> Result<String, LabError> {
+    let backend: Backend = backend.parse()?;
+    let kernel = Some(&backend).filter(|backend| matches!(backend, Backend::Uml(_))).and_then(model_of);
+    let Some(kernel) = kernel else {
+        let hint = "name a release, as in `--on uml:6.12`";
+        return Err(LabError::refused(format!("guests of `{backend}` are not measured"), hint));
+    };
+    let runs = (1..=GUESTS).map(|seed| {
+        let request = Request { backend: Some(backend.to_string()), seed: Some(seed), ..request() };
+        Ok(PlannedRun { label: backend.to_string(), scenario: request.resolve()? })
+    });
+    let runs: Vec<PlannedRun> = runs.collect::<Result<_, LabError>>()?;
+    let mut guests = Vec::new();
+    for run in &runs {
+        guests.push(in_guest(run, host)?);
+    }
+    let took = |phase: &str| guests.iter().filter_map(|guest| seconds(guest, phase)).reduce(f64::min);
+    let model = |costs: &Costs, phase: &str| {
+        in_model(&kernel, costs).map(|recording| seconds(&recording, phase).unwrap_or_default())
+    };
+    let costs = fitted(&model, &took)?;
+    Ok(file(&backend, &guests[0].kernel, &costs))
+}
+
+fn request() -> Request {
+    Request { mem: Some(MEM.to_owned()), ..Request::new(Subject::of_text(WORKLOAD.to_owned())) }
+}
+
+fn in_guest(run: &PlannedRun, host: &HostPolicy) -> Result<Recording, LabError> {
+    let control = Control { host: host.clone(), ..Control::default() };
+    match batch::outcomes(slice::from_ref(run), 1, &control, true, |_, _| Ok(()))?.pop() {
+        Some(Ended::Recorded(recording) | Ended::NotKept(recording, _)) => Ok(recording),
+        Some(Ended::Failed(error)) => Err(error),
+        Some(Ended::NotRun) | None => Err(LabError::Interrupted { finished: 0, total: 1 }),
+    }
+}
+
+fn in_model(kernel: &str, costs: &Costs) -> Result<Recording, LabError> {
+    let pairs: Vec<String> = costs.iter().map(|(name, Nanos(cost))| format!("{name}:{cost}ns")).collect();
+    let request = Request {
+        kernel: Some(kernel.to_owned()),
+        machine: Some(format!("{UML_MACHINE}+costs={}", pairs.join(","))),
+        seed: Some(1),
+        ..request()
+    };
+    simulate(&request.resolve()?, kernel, &Arc::new(AtomicBool::new(false)), |_| {})
+}
+
+/// How long `phase` took in `recording`.
+fn seconds(recording: &Recording, phase: &str) -> Option<f64> {
+    recording.metrics.get(&format!("{phase}_seconds")).copied()
+}
+
+/// The costs at which each phase takes as long in `model` as it `took`, in seconds.
+fn fitted(
+    model: &dyn Fn(&Costs, &str) -> Result<f64, LabError>,
+    took: &dyn Fn(&str) -> Option<f64>,
+) -> Result<Costs, LabError> {
+    const STEP: Nanos = Nanos(1_000);
+    let machine = MachineSpec::find(UML_MACHINE).expect("it is one of the machines");
+    let named = |name: &str| PHASES.iter().any(|(_, cost, others)| *cost == name || others.contains(&name));
+    let mut costs: Costs = machine.costs.names().filter(|(name, _)| named(name)).collect();
+    for (phase, name, others) in PHASES {
+        let Some(wanted) = took(phase) else { continue };
+        let place = costs.iter().position(|(other, _)| *other == name).expect("it is a cost");
+        let mut dearer = costs.clone();
+        dearer[place].1 = Nanos(dearer[place].1.0 + STEP.0);
+        let (now, then) = (model(&costs, phase)?, model(&dearer, phase)?);
+        let Nanos(before) = costs[place].1;
+        let per_nano = (then - now) / STEP.0 as f64;
+        // A host cannot be so fast that an operation costs nothing.
+        let after = (before as f64 + ((wanted - now) / per_nano)).max(before as f64 / 10.0);
+        let factor = after / before as f64;
+        for (other, cost) in &mut costs {
+            if *other == name || others.contains(other) {
+                *cost = Nanos((cost.0 as f64 * factor).round() as u64);
+            }
+        }
+    }
+    Ok(costs)
+}
+
+/// The costs as a machine file.
+fn file(backend: &Backend, release: &str, costs: &Costs) -> String {
+    let mut text = format!(
+        "# Guests of Linux {release} on this host, as `pagetide machine probe --on {backend}` found them: the\n\
+         # fastest of {GUESTS} runs. Not measured: the disk itself.\nbase = \"{UML_MACHINE}\"\n\n[costs]\n"
+    );
+    for (name, Nanos(cost)) in costs {
+        writeln!(text, "{name} = \"{cost}ns\"").expect("text can be written to");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cost(costs: &Costs, name: &str) -> f64 {
+        costs.iter().find(|(other, _)| *other == name).map_or(0.0, |(_, cost)| cost.0 as f64)
+    }
+
+    /// A guest in which a call takes 30 us, of which each phase has some, and a fault 60.
+    #[test]
+    fn costs_are_those_at_which_the_model_takes_as_long() {
+        let model = |costs: &Costs, phase: &str| {
+            let (_, name, _) = PHASES.iter().find(|(other, ..)| *other == phase).unwrap();
+            Ok((1_000.0 * cost(costs, name) + 200.0 * cost(costs, "syscall") + 5e6) / 1e9)
+        };
+        let took = |phase: &str| match phase {
+            "calls" => Some((1_200.0 * 30_000.0 + 5e6) / 1e9),
+            "faults" => Some((1_000.0 * 60_000.0 + 200.0 * 30_000.0 + 5e6) / 1e9),
+            // Faster than anything can be.
+            "copied" => Some(1e-9),
+            _ => None,
+        };
+        let [before, after] = [fitted(&model, &|_| None).unwrap(), fitted(&model, &took).unwrap()];
+        assert_eq!(cost(&after, "syscall"), 30_000.0);
+        assert_eq!(cost(&after, "minor_fault"), 60_000.0);
+        assert_eq!(cost(&after, "copy_page"), cost(&before, "copy_page") / 10.0);
+        assert_eq!(cost(&after, "map_around"), cost(&before, "map_around"));
+        for (other, name) in [("file_open", "syscall"), ("access_fault", "minor_fault")] {
+            let dearer = |name| cost(&after, name) / cost(&before, name);
+            assert!((dearer(other) / dearer(name) - 1.0).abs() < 1e-3, "{other}");
+        }
+    }
+
+    #[test]
+    fn each_phase_is_measured_and_of_operations_that_cost_something() {
+        let costs = fitted(&|_, _| Ok(0.0), &|_| None).unwrap();
+        let recording = in_model("linux-6.12", &costs).unwrap();
+        for (phase, name, others) in PHASES {
+            assert!(seconds(&recording, phase).is_some_and(|seconds| seconds > 0.0), "{phase}");
+            for name in others.iter().chain([&name]) {
+                assert!(cost(&costs, name) > 0.0, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_guest_of_user_mode_linux_is_refused() {
+        let refused = |backend| probe(backend, &HostPolicy::default()).unwrap_err().to_string();
+        insta::assert_snapshot!(["sim", "host", "vm:6.12", "uml:./linux"].map(refused).join("\n"), @"
+        guests of `sim` are not measured
+        guests of `host` are not measured
+        guests of `vm:6.12` are not measured
+        guests of `uml:./linux` are not measured
+        ");
+    }
+}
