@@ -19,11 +19,33 @@ use workload::system::FileMapping;
 pub struct Mapping {
     start: NonNull<u8>,
     len: usize,
-    /// The file that it maps, and from where on; none for anonymous memory.
-    file: Option<(File, u64)>,
+    /// The file that it maps; none for anonymous memory.
+    file: Option<Shown>,
     writable: bool,
     /// Of memory that tasks share: what this process knows of it.
     shared: Option<Rc<Cell<Held>>>,
+}
+
+/// A file that is mapped.
+#[derive(Debug)]
+struct Shown {
+    file: File,
+    /// Where the mapping begins.
+    offset: u64,
+    /// How large it was when somebody last looked: a call for each access would cost more than the access.
+    size: Cell<u64>,
+}
+
+impl Shown {
+    /// Whether the page of `byte` of the mapping is one of the file.
+    fn has(&self, byte: usize) -> io::Result<bool> {
+        let at = self.offset + byte as u64;
+        let page = at - at % PAGE_SIZE;
+        if page >= self.size.get() {
+            self.size.set(self.file.metadata()?.len());
+        }
+        Ok(page < self.size.get())
+    }
 }
 
 /// Memory that tasks share, as a process has it: all of them at the same address.
@@ -103,7 +125,8 @@ impl Mapping {
         // only read and written byte by byte through volatile accesses, so that the file may change meanwhile.
         let start = unsafe { rustix::mm::mmap(std::ptr::null_mut(), len, prot, flags, file, offset)? };
         let mut mapping = Self::new(start.cast(), len)?;
-        (mapping.file, mapping.writable) = (Some((own, offset)), how.writable);
+        let shown = Shown { file: own, offset, size: Cell::new(0) };
+        (mapping.file, mapping.writable) = (Some(shown), how.writable);
         mapping.advise(Advice::LinuxDontFork)?;
         Ok(mapping)
     }
@@ -142,14 +165,10 @@ impl Mapping {
         if write && !self.writable {
             return Err(invalid());
         }
-        if let Some((file, offset)) = self.file.as_ref().filter(|_| len > 0) {
-            let last = offset + (begin + len - 1) as u64;
-            let size = file.metadata()?.len();
-            if last - last % PAGE_SIZE >= size {
-                return Err(invalid());
-            }
+        match &self.file {
+            Some(file) if len > 0 && !file.has(begin + len - 1)? => Err(invalid()),
+            _ => Ok((begin, len)),
         }
-        Ok((begin, len))
     }
 
     /// Writes one byte to every page of the range.
