@@ -148,6 +148,8 @@ pub enum CostOp {
     DeactivatePage,
     /// A minor fault without the clearing of its page.
     MinorFault,
+    /// The same of a page that a call maps, as `mlock` does: nobody traps.
+    PopulatePage,
     /// A fault on a page that is there ([`PageTables::UserMode`]).
     AccessFault,
     /// A mapping of the host's follows a page table ([`PageTables::UserMode`]).

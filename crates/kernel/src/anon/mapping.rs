@@ -254,7 +254,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     async fn fault_in(&self, process: &Process, mapping: usize, page: u32) -> Result<(), Errno> {
         self.make_page_table(process, mapping, page).await?;
         if !self.huge_fault(process, mapping, page).await? {
-            self.machine().charge(CostOp::MinorFault, 1);
+            let is_locked = process.0.locked.borrow().within(mapping, page..page + 1).is_some();
+            self.machine().charge(if is_locked { CostOp::PopulatePage } else { CostOp::MinorFault }, 1);
             self.add_anon_page(process, mapping, page).await?;
         }
         Ok(())

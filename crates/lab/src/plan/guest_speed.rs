@@ -32,10 +32,11 @@ const MEM: &str = "512M";
 const GUESTS: u64 = 3;
 
 /// A phase, the cost that decides about it, and those that are taken to be as much dearer.
-const PHASES: [(&str, &str, &[&str]); 8] = [
+const PHASES: [(&str, &str, &[&str]); 9] = [
     ("calls", "syscall", &["file_open"]),
     ("copied", "copy_page", &[]),
     ("faults", "minor_fault", &["access_fault", "remap"]),
+    ("locked", "populate_page", &[]),
     ("mapped", "map_around", &[]),
     ("made", "file_create", &[]),
     ("removed", "file_unlink", &[]),

@@ -56,6 +56,8 @@ const DEFAULTS: [DefaultCost; CostOp::COUNT] = [
     row(CostOp::DeactivatePage, "deactivate_page", 80),
     // [S4] 660 us for 512 faults and one memset of 2 MiB: 960 beyond the clearing.
     row(CostOp::MinorFault, "minor_fault", 960),
+    // [I] a trap is little of it.
+    row(CostOp::PopulatePage, "populate_page", 960),
     // No hardware has these.
     row(CostOp::AccessFault, "access_fault", 0),
     row(CostOp::Remap, "remap", 0),
