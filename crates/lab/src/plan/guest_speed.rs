@@ -1,9 +1,9 @@
 //! How fast guests of this host are: the costs of `guest-uml` at which the model takes as long as a guest does.
 //!
 //! One workload of many phases, each of which consists of one kind of operation. It runs in some guests, of which the
-//! fastest counts, as what else the host does only ever slows it down; then in the model, where the cost that decides about a phase is moved
-//! until that takes as long: a phase is linear in it, so two runs tell by how much. Phases come in the order in which
-//! their costs are part of later ones.
+//! fastest counts, as what else the host does only ever slows it down; then in the model, where the cost that decides
+//! about a phase is moved until that takes as long: a phase is linear in it, so two runs tell by how much. Phases come
+//! in the order in which their costs are part of later ones.
 //!
 //! Left out: the disk's own speed, and operations that hardly any workload consists of. Next: [`sim::machines`],
 //! whose table this replaces; [`crate::name::machine_file`], what comes of it.

@@ -5,6 +5,7 @@
 //! ends where that comes to something else, does not begin where kswapd is to be woken, and takes no pages of another
 //! type. Next: [`super::page_alloc`].
 
+use std_alloc::vec::Vec;
 use units::{CpuId, NodeId, Order, Pages, Pfn};
 
 use crate::alloc::buddy::End;
@@ -14,7 +15,6 @@ use crate::base::event::Trace;
 use crate::base::gfp::Gfp;
 use crate::base::layout::ZoneId;
 use crate::base::vmstat::VmEvent;
-use crate::std_alloc::vec::Vec;
 use crate::version::rules::{PcpFallback, PcpGeneration};
 
 /// Pages that are taken from one per-CPU list.
@@ -185,7 +185,8 @@ impl<T: Trace> PageAllocator<T> {
             if taken.is_empty() {
                 break;
             }
-            taken.drain(..).for_each(|pfn| self.free(cpu, pfn, Order(0)));
+            taken.iter().for_each(|&pfn| self.free(cpu, pfn, Order(0)));
+            taken.clear();
             if self.free_pages() == listed {
                 break; // All of it is on the lists now, as more would be.
             }
