@@ -37,8 +37,9 @@ pub use views::{
     Advice, BrokenWorld, CheckedPoint, CheckedWorlds, Digest, EvidenceCounter, Explained, Grid, GridKernel,
     GridLayout, GridRow, List, OtherDisk, OwnCache, OwnCaches, Parting, Patch, PatchKind, Place, Practice,
     ProgramCheck, Question, SampleCheck, Sized, SizedKnee, SizedPoint, Spread, SweepRow, SweepRows,
-    VerifiedPoint, WorldEvidence, WorldsCounter, WorldsHeadline, WorldsShares, WorldsSummary, better,
-    better_in, heat, mmtests_notes, mmtests_tables, ops_text, page, pooled_samples, usual_rows,
+    VerifiedPoint, Watched, WatchedRule, WorldEvidence, WorldsCounter, WorldsHeadline, WorldsShares,
+    WorldsSummary, better, better_in, heat, mmtests_notes, mmtests_tables, ops_text, page, pooled_samples,
+    usual_rows,
 };
 
 #[cfg(test)]

@@ -27,7 +27,8 @@ Examples:
   pagetide size --own-cache 16M..256M -- sort -S {} -o sorted.txt big.txt
   pagetide size --own-cache 64M..1G --slowdown 10% -- ./bench-with-postgres shared_buffers={MiB}MB")]
 pub(crate) struct SizeArgs {
-    /// Trace of requests, or of a program (`pagetide capture`, `pagetide import`); `-` is standard input
+    /// Trace of requests, or of a program (`pagetide capture`, `pagetide import`), `-` is standard input; or what
+    /// Prometheus has of a container's memory (JSON of `query_range`, or cAdvisor's text with times)
     /// [example: app.trace]
     #[arg(value_name = "TRACE", required_unless_present = "own_cache")]
     pub(crate) trace: Option<PathBuf>,
@@ -100,6 +101,10 @@ pub(crate) struct SizeArgs {
     pub(crate) program: Vec<OsString>,
     #[command(flatten)]
     pub(crate) reading: ReadingArgs,
+    /// Of a series that Prometheus has of several containers: a label of the one that is meant; may be repeated
+    /// [example: container=web]
+    #[arg(long, value_name = "NAME=VALUE", help_heading = "Trace")]
+    pub(crate) label: Vec<String>,
     /// Write the recommendation as a patch, too, for `kubectl` or `systemctl edit`: KIND/NAME, KIND/NAME/CONTAINER,
     /// where KIND is deployment, statefulset, daemonset, vpa or unit; may be repeated [example: deployment/web]
     #[arg(long, value_name = "WHAT", help_heading = "Output")]

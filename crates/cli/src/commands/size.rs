@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use lab::check_new_folder;
 use lab::page::{check_figure, check_writable, write};
-use lab::size::{OwnCacheRequest, SizeRequest, patches};
+use lab::size::{OwnCacheRequest, SizeRequest, WatchedRequest, is_watched, patches};
+use lab::{LabError, check_new_folder};
 use report::{Document, views};
 
 use super::plot::{PAGE, told};
@@ -15,10 +15,27 @@ use crate::progress::SizeBar;
 use crate::signals::passed_on;
 
 pub(crate) fn size(args: &SizeArgs, printer: &Printer) -> Result<(), Failure> {
-    match &args.own_cache {
-        None => of_trace(args, printer),
-        Some(own_cache) => with_own_caches(args, own_cache, printer),
+    let series = args.trace.as_deref().filter(|file| is_watched(file));
+    match (&args.own_cache, series) {
+        (None, Some(_)) => of_series(args, printer),
+        _ if !args.label.is_empty() => Err(LabError::refused(
+            "`--label` is for series of memory use, and this is none",
+            "leave it out, or name a file of Prometheus: docs/size.md says which",
+        )
+        .into()),
+        (Some(own_cache), _) => with_own_caches(args, own_cache, printer),
+        (None, None) => of_trace(args, printer),
     }
+}
+
+fn of_series(args: &SizeArgs, printer: &Printer) -> Result<(), Failure> {
+    let given = [("--out", args.out.is_some()), ("--plot", args.plot.is_some())];
+    let given = given.into_iter().filter(|(_, given)| *given).map(|(option, _)| option).collect();
+    let (labels, patches) = (args.label.clone(), patches(&args.patch)?);
+    let asked = WatchedRequest { size: request(args), given, labels, patches };
+    check_files(args)?;
+    let found = asked.judge()?;
+    show(args, &views::watched(&found), &views::watched(&found), printer)
 }
 
 fn of_trace(args: &SizeArgs, printer: &Printer) -> Result<(), Failure> {

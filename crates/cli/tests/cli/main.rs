@@ -28,6 +28,7 @@ mod reference_suite;
 mod refusals;
 mod replays;
 mod runs;
+mod series;
 mod sizes;
 mod small_files;
 mod statistics;

@@ -7,9 +7,11 @@
 //! | `trace.rs` | a recording as a trace for other programs |
 //! | `mmtests.rs` | runs in the folders of mmtests, written and read |
 //! | `numbers.rs` | numbers that a person has, as the runs of a table |
+//! | `prometheus.rs` | what Prometheus has of containers' memory |
 
 pub(crate) mod differences;
 pub mod folders;
 pub mod mmtests;
 pub mod numbers;
+pub(crate) mod prometheus;
 pub mod trace;

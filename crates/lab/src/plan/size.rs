@@ -20,6 +20,7 @@
 //! | `size/practice.rs` | what people set today, and what it would cost |
 //! | `size/own_cache.rs` | one command with own caches of several sizes |
 //! | `size/patches.rs` | which patches are wanted |
+//! | `size/watched.rs` | what a series of a container's memory says, without a trace |
 //! | `size/notes.rs` | what a reader must know |
 //!
 //! Left out: how it is shown (`pagetide-report`, `size`).
@@ -39,6 +40,7 @@ mod practice;
 mod runs;
 mod search;
 mod verify;
+mod watched;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -55,6 +57,7 @@ pub use control::{SizeControl, SizeProgress};
 pub use own_cache::{OwnCachePlan, OwnCacheRequest};
 pub use patches::patches;
 pub use plan::{POINTS_MAX, POINTS_MIN, SizePlan, SizeRequest, VERIFY_DEFAULT};
+pub use watched::{WatchedRequest, is_watched};
 
 use crate::error::LabError;
 use crate::known::likeness::known_of_trace;

@@ -8,6 +8,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use linux::vm;
+use pagetide_lab::size::{SizeRequest, WatchedRequest, is_watched};
 use pagetide_lab::{machine_file, mmtests, numbers, program_file, workload_file};
 use recording::Recording;
 use trace::Trace;
@@ -49,6 +50,35 @@ fn requests() {
         if let Ok(reader) = TraceReader::new(bytes, None) {
             reader.take(10_000).for_each(drop);
         }
+    });
+}
+
+const SCRAPES: &str = "# TYPE container_memory_usage_bytes gauge
+container_memory_usage_bytes{container=\"web\",id=\"/a\\\"b\"} 4.5e+08 1700000000000
+container_memory_usage_bytes{container=\"web\",id=\"/a\\\"b\"} NaN 1700000030000
+container_memory_rss{container=\"web\",id=\"/a\\\"b\"} 1e8 1700000000000
+container_oom_events_total{container=\"web\",id=\"/a\\\"b\"} 1 1700000000000
+";
+const ANSWER: &str = r#"{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"__name__":"container_memory_usage_bytes",
+"container":"web"},"values":[[1700000000,"450000000"],[1700000030.5,"+Inf"],[1700000060,"460000000"]]},{"metric":{"__name__":
+"container_pressure_memory_waiting_seconds_total","container":"web"},"values":[[1700000000,"1.5"],[1700000060,"0.5"]]}]}}"#;
+
+#[test]
+fn series_of_prometheus() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("series");
+    let request = WatchedRequest {
+        size: SizeRequest { trace: path.clone(), ..SizeRequest::default() },
+        ..WatchedRequest::default()
+    };
+    for sample in [SCRAPES, ANSWER] {
+        fs::write(&path, sample).unwrap();
+        assert!(is_watched(&path) && request.judge().is_ok(), "{:?}", request.judge());
+    }
+    damage("series-of-prometheus", vec![SCRAPES.into(), ANSWER.into()], move |bytes| {
+        fs::write(&path, bytes).unwrap();
+        let _ = is_watched(&path);
+        let _ = request.judge();
     });
 }
 

@@ -57,8 +57,8 @@ pub use run::{run, runs};
 pub use samples::samples;
 pub use size::{
     Advice, CheckedPoint, OtherDisk, OwnCache, OwnCaches, Patch, PatchKind, Practice, ProgramCheck,
-    SampleCheck, Sized, SizedKnee, SizedPoint, Spread, VerifiedPoint, own_cache, own_cache_page, size,
-    size_page,
+    SampleCheck, Sized, SizedKnee, SizedPoint, Spread, VerifiedPoint, Watched, WatchedRule, own_cache,
+    own_cache_page, size, size_page, watched,
 };
 pub use sweep::{SweepRow, SweepRows, sweep};
 pub use trace_info::trace_info;

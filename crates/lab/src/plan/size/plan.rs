@@ -219,14 +219,7 @@ impl SizeRequest {
                     part(text, 0.5..=100.0, "--resolution", "distance of two limits", hint)? / 100.0
                 }
             },
-            headroom: match &self.headroom {
-                None => HEADROOM_DEFAULT,
-                Some(text) => {
-                    let hint = "write a part from 0% to 1000%, such as `--headroom 10%`";
-                    let what = "part by which `memory.max` is above `memory.high`";
-                    part(text, 0.0..=1000.0, "--headroom", what, hint)?
-                }
-            },
+            headroom: headroom(self.headroom.as_deref())?,
             check_sample: self.check_sample,
             verify,
             program: self.program.clone(),
@@ -559,6 +552,13 @@ impl SizePlan {
     pub fn runs_at_most(&self) -> usize {
         (self.limits.as_ref().map_or(self.points, Vec::len) + 2) * self.seeds.len()
     }
+}
+
+/// In percent, how far `memory.max` is above what is enough.
+pub(super) fn headroom(text: Option<&str>) -> Result<f64, LabError> {
+    let Some(text) = text else { return Ok(HEADROOM_DEFAULT) };
+    let hint = "write a part from 0% to 1000%, such as `--headroom 10%`";
+    part(text, 0.0..=1000.0, "--headroom", "part by which `memory.max` is above `memory.high`", hint)
 }
 
 /// `5%`, in percent, if it is in a range; else that `option` takes a `what`.

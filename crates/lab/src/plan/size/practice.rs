@@ -21,10 +21,10 @@ use super::search::Search;
 use crate::error::LabError;
 
 /// What both add.
-const MARGIN: f64 = 1.15;
-const VPA_PERCENTILE: f64 = 0.9;
-const VPA_LEAST: Bytes = Bytes(250 << 20);
-const KRR_LEAST: Bytes = Bytes(100 << 20);
+pub(super) const MARGIN: f64 = 1.15;
+pub(super) const VPA_PERCENTILE: f64 = 0.9;
+pub(super) const VPA_LEAST: Bytes = Bytes(250 << 20);
+pub(super) const KRR_LEAST: Bytes = Bytes(100 << 20);
 
 impl Search<'_> {
     /// Runs what the rules say of a program. A trace of requests has no memory of its own, and is left alone.

@@ -4,7 +4,7 @@
 //! times seconds. Left out: how it was found (`pagetide-lab`, `size`). Neighbours: `size/text.rs` for sentences and
 //! tables, `size/check.rs` for those of the program itself, `size/data.rs` for programs, `size/settings.rs` for lines
 //! to paste, `size/patch.rs` for whole patches, `size/plot.rs` for the figure, `size/page.rs` for a page with it,
-//! `size/own_cache.rs` for a program with own caches of several sizes.
+//! `size/own_cache.rs` for a program with own caches of several sizes, `size/watched.rs` for a series of memory use.
 
 mod check;
 mod data;
@@ -16,6 +16,7 @@ mod patch;
 mod plot;
 mod settings;
 mod text;
+mod watched;
 
 use crate::document::{Block, Document, Mark, Section};
 pub use found::{
@@ -26,6 +27,7 @@ pub use own_cache::{OwnCache, OwnCaches, own_cache, own_cache_page};
 pub use page::size_page;
 use settings::settings;
 use text::{advised, between, curve, extra, knee, rests_on, title};
+pub use watched::{Watched, WatchedRule, watched};
 
 /// How much memory a trace needs: what to set first, then the curve, then what it rests on.
 ///

@@ -7,14 +7,19 @@
 //! by the feature gate MemoryQoS alone, by a formula of its own.
 
 use super::figures::{quantity, size};
-use super::found::{Advice, Sized};
+use super::found::{Advice, Patch, Sized};
 use super::patch::paste;
 use crate::document::Paste;
 
 /// Of each system, and the patches that were asked for.
 pub(super) fn settings(sized: &Sized) -> Vec<Paste> {
-    let Some(advice) = &sized.advice else { return Vec::new() };
-    let patches = sized.patches.iter().map(|patch| paste(patch, advice));
+    pasted(sized.advice.as_ref(), &sized.patches)
+}
+
+/// Of advice, if there is any.
+pub(super) fn pasted(advice: Option<&Advice>, patches: &[Patch]) -> Vec<Paste> {
+    let Some(advice) = advice else { return Vec::new() };
+    let patches = patches.iter().map(|patch| paste(patch, advice));
     of_systems(advice).into_iter().chain(patches).collect()
 }
 
