@@ -11,7 +11,7 @@ use crate::step::{Outcome, cargo};
 
 /// What `cargo xtask test` builds without optimising for users. Fewer packages would have other features
 /// of their dependencies, and so compile them once more.
-pub(crate) const DEBUG: [&str; 4] = ["build", "--workspace", "--all-targets", "--locked"];
+const DEBUG: [&str; 4] = ["build", "--workspace", "--all-targets", "--locked"];
 const RELEASE: [&str; 5] = ["build", "-p", "pagetide-cli", "--release", "--locked"];
 
 /// Builds it as a `debug` or `release` build.

@@ -7,7 +7,7 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::book;
 use crate::built;
@@ -15,7 +15,7 @@ use crate::checkout::{commit, target};
 use crate::mutants;
 use crate::playground;
 use crate::say::say;
-use crate::step::{Outcome, Report, cargo};
+use crate::step::{Outcome, Report, cargo, passed_on};
 
 /// Random worlds of each kind; an ordinary test makes a twentieth of them.
 const WORLDS: &str = "5000";
@@ -29,7 +29,9 @@ pub(crate) fn check_worlds() -> Outcome {
         return Outcome::Failed(why);
     }
     let arguments = ["worlds", "--on", "sim", "--check", "--seeds", CHECKED];
-    match Command::new(built::binary("release")).args(arguments).stdin(Stdio::null()).status() {
+    let mut worlds = Command::new(built::binary("release"));
+    worlds.args(arguments);
+    match passed_on(worlds, |_| ()) {
         Ok(status) if status.success() => Outcome::Passed(Default::default()),
         Ok(status) => Outcome::Failed(format!("`pagetide {}`: {status}", arguments.join(" "))),
         Err(error) => error.into(),

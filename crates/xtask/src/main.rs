@@ -27,7 +27,7 @@ use std::process::ExitCode;
 
 use docs::Mode;
 use say::say;
-use step::{Outcome, Report, cargo};
+use step::{Lane, Outcome, Report, cargo};
 
 const USAGE: &str = "\
 usage: cargo xtask <command>
@@ -94,30 +94,38 @@ fn main() -> ExitCode {
     report.end()
 }
 
-/// The steps that every change must pass, of `more` beyond them.
+/// The steps that every change must pass, of `more` beyond them. Two lanes run at the same time, as a build waits for
+/// its last crates and a test for a kernel: what is built for tests, and what is built for users.
 fn test(more: usize) -> Report {
-    let mut report = Report::new(11 + more);
+    const TESTS: Lane<'_> = &[
+        ("lints", || {
+            cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], &[])
+        }),
+        ("build", || built::build("debug")),
+        ("documentation of the code", || {
+            cargo(
+                &["doc", "--workspace", "--no-deps", "--locked"],
+                &[("RUSTDOCFLAGS", "-D warnings -A rustdoc::private-intra-doc-links")],
+            )
+        }),
+        // It says that a bench still works, not how fast it is; so it takes what is built already.
+        ("benches, once each", || {
+            cargo(&["test", "--workspace", "--bench", "*", "--locked", "--", "--test"], &[])
+        }),
+        ("tests", || cargo(&["test", "--workspace", "--no-fail-fast", "--locked"], &[])),
+    ];
+    const USERS: Lane<'_> = &[
+        ("release build", || built::build("release")),
+        ("instructions", || instructions::run(&[])),
+        ("commands of the documents", || docs::run(Mode::Check)),
+        ("worlds of the model", full::check_worlds),
+        // From here on with what is built for tests.
+        ("determinism", determinism::check),
+        ("the Python package", python::test),
+    ];
+    let mut report = Report::new(1 + TESTS.len() + USERS.len() + more);
     report.step("format", || cargo(&["fmt", "--all", "--check"], &[]));
-    report.step("lints", || {
-        cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], &[])
-    });
-    report.step("build", || cargo(&built::DEBUG, &[]));
-    report.step("documentation of the code", || {
-        cargo(
-            &["doc", "--workspace", "--no-deps", "--locked"],
-            &[("RUSTDOCFLAGS", "-D warnings -A rustdoc::private-intra-doc-links")],
-        )
-    });
-    // It says that a bench still works, not how fast it is; so it takes what is built already.
-    report.step("benches, once each", || {
-        cargo(&["test", "--workspace", "--bench", "*", "--locked", "--", "--test"], &[])
-    });
-    report.step("determinism", determinism::check);
-    report.step("worlds of the model", full::check_worlds);
-    report.step("instructions", || instructions::run(&[]));
-    report.step("commands of the documents", || docs::run(Mode::Check));
-    report.step("the Python package", python::test);
-    report.step("tests", || cargo(&["test", "--workspace", "--no-fail-fast", "--locked"], &[]));
+    report.side_by_side(TESTS, USERS);
     report
 }
 

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use crate::built;
 use crate::checkout::{root, target};
 use crate::say::say;
-use crate::step::Outcome;
+use crate::step::{Outcome, passed_on};
 
 /// What is asked of an interpreter.
 const CHECK: &str = "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))";
@@ -27,11 +27,15 @@ pub(crate) fn test() -> Outcome {
     };
     let venv = target().join("python").join("venv");
     let inside = venv.join("bin").join("python");
-    if !inside.is_file() && !is_done(Command::new(python).args(["-m", "venv"]).arg(&venv)) {
+    let mut make = Command::new(python);
+    make.args(["-m", "venv"]).arg(&venv);
+    if !inside.is_file() && !is_done(make) {
         return Outcome::Skipped(format!("`{python} -m venv` does not work"));
     }
-    let tools = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", TOOLS];
-    if !is_done(Command::new(&inside).args(tools).current_dir(root())) {
+    let mut tools = Command::new(&inside);
+    tools.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", TOOLS]);
+    tools.current_dir(root());
+    if !is_done(tools) {
         return Outcome::Skipped(format!("what {TOOLS} names could not be installed"));
     }
     match install(&inside).and_then(|()| run(&inside)) {
@@ -55,14 +59,14 @@ fn install(python: &Path) -> Result<(), String> {
     let mut pip = Command::new(python);
     pip.args(arguments).args(["--no-deps", "--force-reinstall", "."]).current_dir(root());
     pip.env("MATURIN_PEP517_ARGS", "--profile dev").env("PATH", path_with(python));
-    if is_done(&mut pip) { Ok(()) } else { Err("`pip install .`".to_owned()) }
+    if is_done(pip) { Ok(()) } else { Err("`pip install .`".to_owned()) }
 }
 
 fn run(python: &Path) -> Result<(), String> {
     let binary = target().join("debug").join("pagetide");
     let mut pytest = Command::new(python);
     pytest.args(["-m", "pytest", "-rs", "-n", "auto"]).current_dir(root()).env("PAGETIDE_COMMAND", binary);
-    if is_done(&mut pytest) { Ok(()) } else { Err("`pytest`".to_owned()) }
+    if is_done(pytest) { Ok(()) } else { Err("`pytest`".to_owned()) }
 }
 
 /// The search path with the environment's programs, of which `maturin` is one, before all others.
@@ -72,11 +76,12 @@ fn path_with(python: &Path) -> String {
     format!("{}:{others}", programs.display())
 }
 
-fn is_done(command: &mut Command) -> bool {
-    match command.stdin(Stdio::null()).status() {
+fn is_done(command: Command) -> bool {
+    let told = format!("{command:?}");
+    match passed_on(command, |_| ()) {
         Ok(status) => status.success(),
         Err(error) => {
-            say(&format!("{command:?}: {error}"));
+            say(&format!("{told}: {error}"));
             false
         }
     }

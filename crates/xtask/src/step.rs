@@ -1,13 +1,16 @@
 //! Steps that are told as they run, and the summary at the end.
 //!
-//! Output of cargo is passed on line by line, so that a long step shows life; the counts and seconds that its
-//! test runners print are kept. What each took is shown at the end, see `times.rs`.
+//! Output of programs is passed on line by line, so that a long step shows life; the counts and seconds that cargo's
+//! test runners print are kept. A step that runs beside others is told as a whole, when it has ended. What each took is
+//! shown at the end, see `times.rs`.
 
 use std::io::{self, BufRead, BufReader, IsTerminal};
-use std::process::{Command, ExitCode};
-use std::time::Instant;
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use crate::say::say;
+use crate::say::{kept, say};
 use crate::times::{Runner, Times};
 
 /// How a step ended.
@@ -29,6 +32,17 @@ pub(crate) struct Tests {
     runners: Vec<Runner>,
 }
 
+/// Steps that run one after the other: what each is called, and does.
+pub(crate) type Lane<'a> = &'a [(&'static str, fn() -> Outcome)];
+
+/// A step of a lane whose output was kept.
+struct Kept {
+    name: &'static str,
+    outcome: Outcome,
+    told: String,
+    took: Duration,
+}
+
 /// All steps so far.
 pub(crate) struct Report {
     total: usize,
@@ -37,22 +51,61 @@ pub(crate) struct Report {
     skipped: Vec<String>,
     tests: Tests,
     times: Times,
+    begin: Instant,
 }
 
 impl Report {
     pub(crate) fn new(total: usize) -> Self {
         let (failed, skipped) = (Vec::new(), Vec::new());
-        Self { total, ran: 0, failed, skipped, tests: Tests::default(), times: Times::default() }
+        let (tests, times) = (Tests::default(), Times::default());
+        Self { total, ran: 0, failed, skipped, tests, times, begin: Instant::now() }
     }
 
     /// Runs one step and tells how it went.
     pub(crate) fn step(&mut self, name: &str, run: impl FnOnce() -> Outcome) {
-        self.ran += 1;
-        say(&format!("== step {}/{}: {name}", self.ran, self.total));
+        self.begins(name);
         let begin = Instant::now();
         let outcome = run();
-        let seconds = begin.elapsed().as_secs();
-        self.times.step(name, begin.elapsed());
+        self.ends(name, outcome, begin.elapsed());
+    }
+
+    /// Runs two lanes at the same time: the output of `first` as it comes, that of `second` between its steps.
+    pub(crate) fn side_by_side(&mut self, first: Lane<'_>, second: Lane<'_>) {
+        let (sender, receiver) = mpsc::channel();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                for &(name, run) in second {
+                    let begin = Instant::now();
+                    let (outcome, told) = kept(run);
+                    let ended = Kept { name, outcome, told, took: begin.elapsed() };
+                    sender.send(ended).expect("the lanes end together");
+                }
+            });
+            for &(name, run) in first {
+                self.step(name, run);
+                receiver.try_iter().for_each(|ended| self.tell(ended));
+            }
+            receiver.iter().for_each(|ended| self.tell(ended));
+        });
+    }
+
+    /// All of a step that ran beside others.
+    fn tell(&mut self, Kept { name, outcome, told, took }: Kept) {
+        self.begins(name);
+        if !told.is_empty() {
+            say(told.trim_end_matches('\n'));
+        }
+        self.ends(name, outcome, took);
+    }
+
+    fn begins(&mut self, name: &str) {
+        self.ran += 1;
+        say(&format!("== step {}/{}: {name}", self.ran, self.total));
+    }
+
+    fn ends(&mut self, name: &str, outcome: Outcome, took: Duration) {
+        let seconds = took.as_secs();
+        self.times.step(name, took);
         match outcome {
             Outcome::Passed(tests) => {
                 self.tests.add(tests);
@@ -77,7 +130,7 @@ impl Report {
     /// What each step and each runner of tests took: shown, and noted for `cargo xtask weight`.
     pub(crate) fn tell_times(&mut self) {
         self.times.runners(std::mem::take(&mut self.tests.runners));
-        say(&self.times.table());
+        say(&self.times.table(self.begin.elapsed()));
         self.times.note();
     }
 
@@ -112,25 +165,31 @@ pub(crate) fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Outcome
     }
 }
 
-/// Both streams are one, as the line that names a program of tests is on another than what it prints.
 fn run_cargo(arguments: &[&str], environment: &[(&str, &str)]) -> io::Result<(bool, Tests)> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let (reader, writer) = io::pipe()?;
     let mut command = Command::new(cargo);
     command.args(arguments).envs(environment.iter().copied());
     if io::stdout().is_terminal() {
         command.env("CARGO_TERM_COLOR", "always");
     }
-    let mut child = command.stdout(writer.try_clone()?).stderr(writer).spawn()?;
+    let mut tests = Tests::default();
+    let status = passed_on(command, |line| tests.count(line))?;
+    Ok((status.success(), tests))
+}
+
+/// Runs a program that gets no input, and passes its output on. Both streams are one, as the line that names a
+/// program of tests is on another than what it prints.
+pub(crate) fn passed_on(mut command: Command, mut look: impl FnMut(&str)) -> io::Result<ExitStatus> {
+    let (reader, writer) = io::pipe()?;
+    let mut child = command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer).spawn()?;
     // It holds ends of the pipe for writing, and reading ends with the last of these.
     drop(command);
-    let mut tests = Tests::default();
     for line in BufReader::new(reader).lines() {
         let line = line?;
-        tests.count(&line);
+        look(&line);
         say(&line);
     }
-    Ok((child.wait()?.success(), tests))
+    child.wait()
 }
 
 impl Tests {
@@ -179,5 +238,34 @@ mod tests {
         }
         assert_eq!((tests.passed, tests.failed, tests.ignored), (15, 2, 1));
         assert_eq!((&tests.runners[0].name[..], tests.runners[0].seconds), ("mm", 0.1));
+    }
+
+    #[test]
+    fn steps_beside_others_are_told_as_a_whole_and_counted() {
+        fn says(text: &str) -> Outcome {
+            say(text);
+            Outcome::Passed(Tests { passed: 1, ..Tests::default() })
+        }
+        let (report, told) = kept(|| {
+            let mut report = Report::new(3);
+            let second: Lane<'_> =
+                &[("beside", || says("of beside")), ("bad", || Outcome::Failed("why".into()))];
+            report.side_by_side(&[("first", || says("of first"))], second);
+            report
+        });
+        let expected = "== step 1/3: first\nof first\n== first: ok, 0 s\n\
+                        == step 2/3: beside\nof beside\n== beside: ok, 0 s\n\
+                        == step 3/3: bad\n== bad: FAILED, 0 s: why\n";
+        assert_eq!(told, expected);
+        assert_eq!((report.tests.passed, report.failed), (2, vec!["bad".to_owned()]));
+    }
+
+    #[test]
+    fn both_streams_of_a_program_are_passed_on() {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "echo out; echo err >&2; cat; exit 3"]);
+        let mut lines = 0;
+        let (status, told) = kept(|| passed_on(shell, |_| lines += 1));
+        assert_eq!((status.expect("a shell").code(), &*told, lines), (Some(3), "out\nerr\n", 2));
     }
 }

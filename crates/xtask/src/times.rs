@@ -65,14 +65,14 @@ impl Times {
         self.programs.extend(runners);
     }
 
-    /// Steps as they ran, then the programs of a second and more, the longest first.
-    pub(crate) fn table(&self) -> String {
+    /// Steps as they ended, and what `all` of them took, which is less than their sum where two ran at a time; then the
+    /// programs of a second and more, the longest first.
+    pub(crate) fn table(&self, all: Duration) -> String {
         let mut table = format!("\n{:>8}  step\n", "seconds");
         for Runner { name, seconds } in &self.steps {
             let _ = writeln!(table, "{seconds:>8.0}  {name}");
         }
-        let all: f64 = self.steps.iter().map(|step| step.seconds).sum();
-        let _ = writeln!(table, "{all:>8.0}  all\n\n{:>8}  tests", "seconds");
+        let _ = writeln!(table, "{:>8.0}  all\n\n{:>8}  tests", all.as_secs_f64(), "seconds");
         let mut long: Vec<&Runner> = self.programs.iter().filter(|program| program.seconds >= 1.0).collect();
         long.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
         for Runner { name, seconds } in &long {
@@ -160,6 +160,6 @@ mod tests {
         let runner = |name: &str, seconds| Runner { name: name.to_owned(), seconds };
         times.runners(vec![runner("mm", 2.0), runner("sim", 30.25), runner("units", 0.5)]);
         let expected = "\n seconds  step\n      12  lints\n      12  all\n\n seconds  tests\n    30.2  sim\n     2.0  mm\n     0.5  1 others, below a second each\n";
-        assert_eq!(times.table(), expected);
+        assert_eq!(times.table(Duration::from_secs(12)), expected);
     }
 }
