@@ -1,5 +1,7 @@
 //! Runs that are checked: all of the machine and its memory, as often as is asked for.
 
+use std::pin::Pin;
+
 use workload::{Outcome, WorkloadError};
 
 use crate::engine::core::Statistics;
@@ -12,6 +14,9 @@ use crate::run::going::Going;
 use crate::run::result::{SimError, SimResult};
 use crate::run::spec::SimRun;
 use crate::run::system::SimSystem;
+
+/// What a program comes to, some time.
+type Ending = Pin<Box<dyn Future<Output = Result<Outcome, WorkloadError>>>>;
 
 /// Runs `program` in place of `spec`'s own, and checks all of the machine and its memory when
 /// `checks` says and at the end, by when every task of the program must have been joined. Returns
@@ -48,6 +53,16 @@ where
     F: FnOnce(SimSystem) -> Fut + 'static,
     Fut: Future<Output = Result<Outcome, WorkloadError>> + 'static,
 {
+    verify_boxed(spec, checks, Box::new(watch), Box::new(move |system| Box::pin(program(system))))
+}
+
+/// The same for all programs, so that each does not bring a run of its own to compile.
+fn verify_boxed(
+    spec: &SimRun,
+    checks: Checks,
+    watch: Box<dyn FnMut(&SimKernel)>,
+    program: Box<dyn FnOnce(SimSystem) -> Ending>,
+) -> Result<(SimResult, Statistics), SimError> {
     let mut simulation = Simulation::new(spec.hardware_under_kernel())?;
     let kernel = boot_kernel(spec, &simulation, SimTrace::default())?;
     let machine = simulation.machine();
