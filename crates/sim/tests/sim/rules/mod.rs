@@ -135,8 +135,9 @@ const TRIED_FIRST: [(&str, &str, &str); 90] = [
 /// A run that somebody makes once, and others wait for.
 type Once = Arc<OnceLock<Trace>>;
 
-/// Runs of scenes, each made once, whoever of several threads asks first.
-#[derive(Default)]
+/// Runs of scenes, each made once, whoever of several threads and tests asks first.
+static RUNS: Runs = Runs { traces: Mutex::new(BTreeMap::new()) };
+
 struct Runs {
     traces: Mutex<BTreeMap<(&'static str, String), Once>>,
 }
@@ -231,7 +232,7 @@ const UNSEEN: [(&str, &str); 19] = [
 ];
 
 /// Which scene tells two answers apart, on which version, and by what.
-fn telling(runs: &Runs, bases: &[Version], one: Rule, other: Rule) -> Option<String> {
+fn telling(bases: &[Version], one: Rule, other: Rule) -> Option<String> {
     let owns = |base: &&Version| base.rules.has(one) || base.rules.has(other);
     let (own, foreign): (Vec<&Version>, Vec<&Version>) = bases.iter().partition(owns);
     let mut bases: Vec<&Version> = own.into_iter().chain(foreign).collect();
@@ -246,7 +247,7 @@ fn telling(runs: &Runs, bases: &[Version], one: Rule, other: Rule) -> Option<Str
     };
     all().filter(is_known).chain(all()).find_map(|(scene, base)| {
         let with = |rule| Version { rules: base.rules.with(rule), ..base.clone() };
-        let what = runs.difference(scene, &with(one), &with(other))?;
+        let what = RUNS.difference(scene, &with(one), &with(other))?;
         Some(format!("{} on {}: {what}", scene.name, base.name))
     })
 }
@@ -264,7 +265,7 @@ fn unseen(one: Rule, other: Rule) -> Option<&'static str> {
 #[test]
 #[allow(clippy::print_stdout)] // The table, for whoever asks with `--nocapture`.
 fn every_answer_to_every_decision_shows() {
-    let (runs, bases) = (Runs::default(), bases());
+    let bases = bases();
     let pairs: Vec<(&str, Rule, Rule)> = pairs();
     let told: Vec<OnceLock<Option<String>>> = pairs.iter().map(|_| OnceLock::new()).collect();
     let next = AtomicUsize::new(0);
@@ -272,7 +273,7 @@ fn every_answer_to_every_decision_shows() {
         while let Some((place, &(_, one, other))) =
             Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|place| Some((place, pairs.get(place)?)))
         {
-            told[place].get_or_init(|| telling(&runs, &bases, one, other));
+            told[place].get_or_init(|| telling(&bases, one, other));
         }
     };
     std::thread::scope(|scope| {
@@ -294,13 +295,13 @@ fn every_answer_to_every_decision_shows() {
         let told = told.or_else(|| holder.map(|holder| format!("(held by tests of {holder})")));
         let _ = writeln!(table, "  {pair:<50} {}", told.unwrap_or_else(|| "NOTHING".to_owned()));
     }
-    println!("{table}{} runs", runs.traces.into_inner().expect("no thread panicked").len());
+    println!("{table}{} runs", RUNS.traces.lock().expect("no thread panicked").len());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
 fn a_change_that_is_refused_for_want_of_effect_shows_in_no_scene() {
-    let (runs, mut checked) = (Runs::default(), 0);
+    let mut checked = 0;
     let presets: Vec<&str> = Version::presets().map(|(name, _)| name).collect();
     for &feature in Feature::ALL {
         let refused = presets.iter().rev().find_map(|base| {
@@ -314,7 +315,7 @@ fn a_change_that_is_refused_for_want_of_effect_shows_in_no_scene() {
         let rule = if on { feature.on() } else { feature.off() };
         let changed = Version { rules: version.rules.with(rule), ..version.clone() };
         for scene in SCENES {
-            let difference = runs.difference(scene, &version, &changed);
+            let difference = RUNS.difference(scene, &version, &changed);
             assert_eq!(difference, None, "{error}, but {}", scene.name);
         }
     }
