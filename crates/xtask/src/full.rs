@@ -20,15 +20,22 @@ use crate::step::{Outcome, Report, cargo, passed_on};
 /// Random worlds of each kind; an ordinary test makes a twentieth of them.
 const WORLDS: &str = "5000";
 
-/// Small worlds of the model alone that an ordinary test checks: a minute on two CPUs.
-const CHECKED: &str = "1..2000";
+/// Small worlds of the model alone that an ordinary test checks: half a minute on two CPUs.
+const CHECKED: &str = "1..1000";
+/// Those that follow.
+const MORE_CHECKED: &str = "1001..20000";
 
-/// Runs them in the release build, which says how far it is and what it finds.
+/// Checks those of an ordinary test.
 pub(crate) fn check_worlds() -> Outcome {
+    check(CHECKED)
+}
+
+/// Runs worlds in the release build, which says how far it is and what it finds.
+fn check(seeds: &str) -> Outcome {
     if let Outcome::Failed(why) = built::build("release") {
         return Outcome::Failed(why);
     }
-    let arguments = ["worlds", "--on", "sim", "--check", "--seeds", CHECKED];
+    let arguments = ["worlds", "--on", "sim", "--check", "--seeds", seeds];
     let mut worlds = Command::new(built::binary("release"));
     worlds.args(arguments);
     match passed_on(worlds, |_| ()) {
@@ -39,12 +46,13 @@ pub(crate) fn check_worlds() -> Outcome {
 }
 
 /// The steps behind those of an ordinary test.
-pub(crate) const STEPS: usize = 6;
+pub(crate) const STEPS: usize = 7;
 
 /// Adds them to `report`, and notes it if all have passed.
 pub(crate) fn test(report: &mut Report) {
     report.step("a site of the documents", book::make);
     report.step("the playground in a browser", playground::test);
+    report.step("many worlds of the model", || check(MORE_CHECKED));
     report.step("many worlds", || {
         let arguments =
             ["test", "--package=pagetide-sim", "--release", "--locked", "--test=sim", "every_world"];

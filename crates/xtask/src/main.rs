@@ -35,7 +35,7 @@ usage: cargo xtask <command>
   test          everything that a change must pass
   test quick [CRATES]
                 between two edits: format, lints, and tests of the crates that have changed
-  test full     everything, the site of documents, the playground, 5000 worlds, and the mutants; takes hours
+  test full     everything, the site of documents, the playground, 25,000 worlds, and the mutants; takes hours
   python        the Python package: install it below target, run its tests
   playground [test]
                 the simulator as one page for a browser, below target; and run it in one
