@@ -120,7 +120,7 @@ fn zipf_draws(bencher: Bencher) {
     });
 }
 
-#[divan::bench(args = [TraceFormat::BlockCsv, TraceFormat::ObjectCsv, TraceFormat::OracleGeneral],
+#[divan::bench(args = [TraceFormat::BlockCsv, TraceFormat::Msr, TraceFormat::ObjectCsv, TraceFormat::OracleGeneral],
     sample_count = 5, sample_size = 1)]
 fn reader(bencher: Bencher, format: TraceFormat) {
     let requests = requests() / 10;
@@ -145,6 +145,10 @@ fn encode(format: TraceFormat, objects: &[u64]) -> Vec<u8> {
             TraceFormat::BlockCsv => {
                 let lbn = 42_000_000 + object;
                 bytes.extend_from_slice(format!("1,{seconds},2a,65536,{lbn}\n").as_bytes());
+            }
+            TraceFormat::Msr => {
+                let (ticks, offset) = (128_166_372_003_061_629 + number as u64 * 100_000, object * 65536);
+                bytes.extend_from_slice(format!("{ticks},usr,0,Write,{offset},65536,4011\n").as_bytes());
             }
             TraceFormat::ObjectCsv => {
                 bytes.extend_from_slice(format!("{seconds},{object},4096\n").as_bytes())

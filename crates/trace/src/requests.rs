@@ -45,11 +45,9 @@ pub struct TraceReader<R> {
     input: Input<R>,
     /// None for records.
     columns: Option<Columns>,
-    /// Whether a heading is still to come.
-    heading: bool,
+    seen: csv::Seen,
     had_heading: bool,
     requests: u64,
-    skipped: u64,
     /// Time of the request handed out last.
     time_ns: u64,
     unsorted: bool,
@@ -86,10 +84,9 @@ impl<R: Read> TraceReader<R> {
         Ok(Self {
             input,
             columns,
-            heading,
+            seen: csv::Seen::nothing(heading),
             had_heading: heading,
             requests: 0,
-            skipped: 0,
             time_ns: 0,
             unsorted: false,
             ended: false,
@@ -109,7 +106,7 @@ impl<R: Read> TraceReader<R> {
 
     /// Records so far that neither read nor write, such as a cache flush, and were left out.
     pub fn skipped(&self) -> u64 {
-        self.skipped
+        self.seen.skipped
     }
 
     /// Bytes of the source read so far, compressed or not: for progress.
@@ -130,7 +127,7 @@ impl<R: Read> TraceReader<R> {
     fn read_next(&mut self) -> Result<Option<Request>, TraceError> {
         let next = match &self.columns {
             None => oracle::next(&mut self.input)?,
-            Some(columns) => csv::next(&mut self.input, columns, &mut self.heading, &mut self.skipped)?,
+            Some(columns) => csv::next(&mut self.input, columns, &mut self.seen)?,
         };
         let Some(request) = next else { return self.end() };
         if request.time_ns < self.time_ns && !self.unsorted {
@@ -145,7 +142,7 @@ impl<R: Read> TraceReader<R> {
     /// A trace without any request is a mistake.
     #[cold]
     fn end(&self) -> Result<Option<Request>, TraceError> {
-        let problem = match self.skipped {
+        let problem = match self.seen.skipped {
             _ if self.requests > 0 => return Ok(None),
             0 if self.had_heading => TraceProblem::OnlyHeading,
             0 => TraceProblem::Empty,

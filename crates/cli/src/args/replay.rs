@@ -122,7 +122,7 @@ pub(crate) struct ReadingArgs {
     #[arg(long, value_name = "HOW MUCH", help_heading = "Trace", allow_hyphen_values = true)]
     #[arg(value_parser = |text: &str| text.parse::<Warmup>().map_err(|error| format!("{error}; {}", error.hint())))]
     pub(crate) warmup: Option<Warmup>,
-    /// Format of the trace: block-csv, object-csv or oracle-general [default: by content] [example: block-csv]
+    /// Format of the trace: block-csv, msr, object-csv or oracle-general [default: by content] [example: block-csv]
     #[arg(long, value_name = "FORMAT", help_heading = "Trace")]
     #[arg(value_parser = |text: &str| text.parse::<TraceFormat>().map_err(|error| with_hint(&error)))]
     pub(crate) trace_format: Option<TraceFormat>,

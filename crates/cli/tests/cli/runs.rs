@@ -309,7 +309,7 @@ fn help_of_each_command() {
                                    [example: recorded]
           --warmup <HOW MUCH>      Beginning that is not counted: a part (10%), requests (5k), or a time
                                    of the trace (30s) [default: 0] [example: 10%]
-          --trace-format <FORMAT>  Format of the trace: block-csv, object-csv or oracle-general
+          --trace-format <FORMAT>  Format of the trace: block-csv, msr, object-csv or oracle-general
                                    [default: by content] [example: block-csv]
           --unsorted               Take requests in the order of the trace though its times decrease
 

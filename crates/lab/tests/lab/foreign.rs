@@ -36,6 +36,9 @@ fn text(bytes: &[u8]) -> String {
 
 const BLOCKS: &str =
     "version,time,op,size,lbn\n1,10,2a,512,42\n1,11,28,6656,40\n1,11,0x88,1024,8\n2,12,35,0,0\n";
+const MSR: &str = "128166372003061629,usr,0,Read,7014609920,24576,41286
+128166372016382155,usr,0,Write,1317441536,8192,1963
+";
 const OBJECTS: &str = "\"Time\",obj_id,size\r\n1,7,100\r\n2,8,0\r\n# a remark\n3,9,1\n";
 
 #[test]
@@ -45,7 +48,8 @@ fn requests() {
     gzip.write_all(BLOCKS.as_bytes()).unwrap();
     // A frame with one raw block.
     let zstd = [&[0x28, 0xb5, 0x2f, 0xfd, 0x20, 8, 0x41, 0, 0][..], b"1,7,100\n"].concat();
-    let samples = vec![BLOCKS.into(), OBJECTS.into(), record.repeat(5), gzip.finish().unwrap(), zstd];
+    let samples =
+        vec![BLOCKS.into(), MSR.into(), OBJECTS.into(), record.repeat(5), gzip.finish().unwrap(), zstd];
     damage("requests", samples, |bytes| {
         if let Ok(reader) = TraceReader::new(bytes, None) {
             reader.take(10_000).for_each(drop);

@@ -69,7 +69,7 @@ def replay(
         backend: Of a program's trace: where it runs, one or several.
         timing: When requests are made: "asap" or "recorded".
         warmup: What is not counted: "10%", a number of requests, or a time such as "60s".
-        trace_format: "block-csv", "object-csv" or "oracle-general"; else by content.
+        trace_format: "block-csv", "msr", "object-csv" or "oracle-general"; else by content.
         unsorted: Take requests in the order of the trace though its times decrease.
         jobs: Kernels at a time; 0 is one for each CPU.
 

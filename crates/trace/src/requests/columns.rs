@@ -12,6 +12,9 @@
 //! A time's name may end in `_s`, `_ms`, `_us` or `_ns`. Capitals, blanks and hyphens in names do not
 //! matter, and other columns are passed over. A trace addresses objects or a device, not both; without
 //! `op` every request reads.
+//!
+//! Columns `hostname`, `disknumber` and `responsetime` beside these make it a trace as those of MSR Cambridge,
+//! which are published without a heading: its times are Windows filetimes, and all of it is of one disk.
 
 use super::{TraceFormat, TraceProblem};
 
@@ -19,6 +22,10 @@ use super::{TraceFormat, TraceProblem};
 const BLOCK: &str = "version,time,op,size,lbn";
 /// The columns of object traces without a heading.
 const OBJECT: &str = "time,object,size";
+/// The columns of MSR Cambridge's block traces.
+const MSR: &str = "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime";
+/// Nanoseconds in a tick of a Windows filetime.
+const FILETIME_UNIT_NS: u64 = 100;
 
 /// What a request's address counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,12 +38,13 @@ pub(super) enum Address {
     Offset,
 }
 
-/// Which of the two fast parsers reads lines without quotes.
+/// Which of the fast parsers reads lines without quotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Plain {
     Block,
     Object,
-    /// Neither: the columns are others, or in another order.
+    Msr,
+    /// None: the columns are others, or in another order.
     No,
 }
 
@@ -50,6 +58,8 @@ pub(super) struct Columns {
     pub(super) address: (Address, usize),
     pub(super) size: usize,
     pub(super) op: Option<usize>,
+    /// Where MSR Cambridge's traces have the host and the number of its disk.
+    pub(super) disk: Option<[usize; 2]>,
     pub(super) plain: Plain,
 }
 
@@ -60,6 +70,8 @@ enum Role {
     Address(Address),
     Size,
     Op,
+    Host,
+    Disk,
 }
 
 fn role(name: &str) -> Option<Role> {
@@ -77,6 +89,8 @@ fn role(name: &str) -> Option<Role> {
         (_, "size" | "obj_size" | "object_size" | "objsize" | "length" | "len" | "bytes" | "size_bytes") => {
             Some(Role::Size)
         }
+        (_, "hostname") => Some(Role::Host),
+        (_, "disknumber" | "disk_number") => Some(Role::Disk),
         (_, "op" | "operation" | "opcode" | "type") => Some(Role::Op),
         _ => None,
     }
@@ -85,7 +99,11 @@ fn role(name: &str) -> Option<Role> {
 impl Columns {
     /// Those of a trace that has no heading.
     pub(super) fn unnamed(format: TraceFormat) -> Self {
-        let names = if format.is_block() { BLOCK } else { OBJECT };
+        let names = match format {
+            TraceFormat::BlockCsv => BLOCK,
+            TraceFormat::Msr => MSR,
+            TraceFormat::ObjectCsv | TraceFormat::OracleGeneral => OBJECT,
+        };
         let names = names.split(',').map(str::to_owned).collect();
         Self::named(names, None).expect("these names say all")
     }
@@ -118,6 +136,10 @@ impl Columns {
             let missing = || TraceProblem::MissingColumn { what, found: quoted(&mut names.iter()) };
             one(what, is_it)?.ok_or_else(missing)
         };
+        let is_msr = names.iter().any(|name| role(name) == Some(Role::Host))
+            && names.iter().any(|name| role(name) == Some(Role::Disk))
+            && names.iter().any(|name| name.trim().eq_ignore_ascii_case("ResponseTime"));
+        let is_msr = wanted.map_or(is_msr, |format| format == TraceFormat::Msr);
         let address = match wanted.map(TraceFormat::is_block) {
             None => "object or block",
             Some(true) => "block",
@@ -127,15 +149,23 @@ impl Columns {
         let place = needed(address, &|role| matches!(role, Role::Address(_)))?;
         let size = needed("size", &|role| role == Role::Size)?;
         let op = one("operation", &|role| role == Role::Op)?;
+        let disk = match is_msr {
+            true => Some([
+                needed("host", &|role| role == Role::Host)?.0,
+                needed("disk", &|role| role == Role::Disk)?.0,
+            ]),
+            false => None,
+        };
         let (Role::Time { unit_ns }, Role::Address(address)) = (time.1, place.1) else {
             unreachable!("found by these roles")
         };
         let mut columns = Self {
             time: time.0,
-            time_unit_ns: unit_ns,
+            time_unit_ns: if is_msr { FILETIME_UNIT_NS } else { unit_ns },
             address: (address, place.0),
             size: size.0,
             op: op.map(|(index, _)| index),
+            disk,
             plain: Plain::No,
             names,
         };
@@ -146,6 +176,7 @@ impl Columns {
     fn plain(&self) -> Plain {
         let order = (self.names.len(), self.time, self.address, self.size, self.op);
         match order {
+            (7, 0, (Address::Offset, 4), 5, Some(3)) if self.disk == Some([1, 2]) => Plain::Msr,
             _ if self.time_unit_ns != 1_000_000_000 => Plain::No,
             (5, 1, (Address::Block, 4), 3, Some(2)) => Plain::Block,
             (3, 0, (Address::Object, 1), 2, None) => Plain::Object,
@@ -155,6 +186,10 @@ impl Columns {
 
     /// The format that these columns are.
     pub(super) fn format(&self) -> TraceFormat {
-        if self.address.0 == Address::Object { TraceFormat::ObjectCsv } else { TraceFormat::BlockCsv }
+        match self.address.0 {
+            _ if self.disk.is_some() => TraceFormat::Msr,
+            Address::Object => TraceFormat::ObjectCsv,
+            Address::Block | Address::Offset => TraceFormat::BlockCsv,
+        }
     }
 }

@@ -1,15 +1,19 @@
 //! The text formats: one request a line, columns with commas between them. `columns` knows which
 //! column is what.
 //!
-//! Lines in one of two orders and without quotes, which is nearly all that there is, are parsed by
+//! Lines in one of three orders and without quotes, which is nearly all that there is, are parsed by
 //! hand in one go: `version,time,op,size,lbn` (block traces of CloudPhysics, as published with
-//! libCacheSim) and `time,object,size`. What these two do not read, for whatever reason, is read
-//! field by field, with quotes; that way also finds the words for what is wrong.
+//! libCacheSim), `time,object,size`, and the columns of MSR Cambridge's block traces (`columns`). What
+//! these do not read, for whatever reason, is read field by field, with quotes; that way also finds the
+//! words for what is wrong.
 //!
 //! - time is in **seconds** unless the heading says otherwise, and may have decimals. Nothing says
 //!   so of CloudPhysics' traces; inferred from a published part of 113872 requests whose times span
 //!   7200: two hours at 16 requests/s, where microseconds would make it a disk of 16 million
 //!   requests/s;
+//! - MSR Cambridge's times are Windows filetimes (ticks of 100 ns), its operations `Read` and `Write`, its offsets and
+//!   sizes in bytes, and each file is of one disk (the README of these traces at SNIA; Narayanan, Donnelly, Rowstron:
+//!   Write Off-Loading, FAST 2008). Response times, in ticks, are what the disk of then took, and passed over;
 //! - operations are SCSI codes in hexadecimal, or words: `08`, `28`, `a8`, `88` (6, 10, 12 and
 //!   16-byte commands), `r`, `read`, `get` and `gets` read; `0a`, `2a`, `aa`, `8a`, `w`, `write`,
 //!   `set`, `put`, `add` and `replace` write; other codes, `delete`, `flush` and `trim` move no data
@@ -52,39 +56,57 @@ pub(super) fn is_control(byte: u8) -> bool {
     byte < b' ' && !matches!(byte, b'\t' | b'\r' | b'\n')
 }
 
-/// The next request. `heading` until the heading was passed over.
+/// What was seen of the text so far.
+#[derive(Debug)]
+pub(super) struct Seen {
+    /// Whether a heading is still to come.
+    pub(super) heading: bool,
+    /// Lines that neither read nor write.
+    pub(super) skipped: u64,
+    /// Host and disk of MSR Cambridge's traces, as `usr,0`; empty before the first.
+    disk: Vec<u8>,
+}
+
+impl Seen {
+    /// Nothing yet, of text with a heading or without.
+    pub(super) fn nothing(heading: bool) -> Self {
+        Self { heading, skipped: 0, disk: Vec::new() }
+    }
+}
+
+/// The next request.
 #[inline]
 pub(super) fn next<R: Read>(
     input: &mut Input<R>,
     columns: &Columns,
-    heading: &mut bool,
-    skipped: &mut u64,
+    seen: &mut Seen,
 ) -> Result<Option<Request>, TraceError> {
     loop {
         let is_first = input.position() == 0;
         let Some(line) = input.line()? else { return Ok(None) };
         let Line::Content(line) = trim(line, is_first) else { continue };
-        if std::mem::replace(heading, false) {
+        if std::mem::replace(&mut seen.heading, false) {
             continue;
         }
         let fast = match columns.plain {
             Plain::Block => block(line),
             Plain::Object => object(line),
+            Plain::Msr => msr(line, &seen.disk),
             Plain::No => Err(NotPlain),
         };
         let parsed = match fast {
             Ok(request) => Ok(request),
-            Err(NotPlain) => any(line, columns),
+            Err(NotPlain) => any(line, columns, &mut seen.disk),
         };
         match parsed {
             Ok(Some(request)) => return Ok(Some(request)),
-            Ok(None) => *skipped += 1,
+            Ok(None) => seen.skipped += 1,
             Err(problem) => return Err(TraceError::at(input.line_place(), problem)),
         }
     }
 }
 
-// ---- the two fast orders
+// ---- the fast orders
 
 /// The line is to be read field by field.
 struct NotPlain;
@@ -119,6 +141,34 @@ fn object(line: &[u8]) -> Result<Option<Request>, NotPlain> {
     let size_bytes = u32::try_from(fields.number()?).map_err(|_| NotPlain)?;
     fields.end()?;
     Ok(Some(Request { time_ns, kind: RequestKind::Read, object, offset_bytes: 0, size_bytes }))
+}
+
+/// A line of MSR Cambridge's that reads or writes that disk.
+#[inline]
+fn msr(line: &[u8], disk: &[u8]) -> Result<Option<Request>, NotPlain> {
+    let mut fields = Fields { line, at: 0 };
+    let ticks = fields.number()?;
+    let time_ns = ticks.checked_mul(100).filter(|_| ticks <= time_max(100)).ok_or(NotPlain)?;
+    fields.comma()?;
+    if disk.is_empty() {
+        return Err(NotPlain);
+    }
+    fields.word(disk)?;
+    fields.comma()?;
+    let kind = if fields.word(b"Read").is_ok() {
+        RequestKind::Read
+    } else {
+        fields.word(b"Write")?;
+        RequestKind::Write
+    };
+    fields.comma()?;
+    let offset_bytes = fields.number()?;
+    fields.comma()?;
+    let size_bytes = u32::try_from(fields.number()?).map_err(|_| NotPlain)?;
+    fields.comma()?;
+    fields.number()?;
+    fields.end()?;
+    Ok(Some(Request { time_ns, kind, object: offset_bytes / BLOCK_LEN, offset_bytes, size_bytes }))
 }
 
 /// What a SCSI operation code does; `None` when it moves no data that matters here.
@@ -223,6 +273,16 @@ impl Fields<'_> {
         Ok(value)
     }
 
+    /// These bytes.
+    #[inline(always)]
+    fn word(&mut self, word: &[u8]) -> Result<(), NotPlain> {
+        if !self.line[self.at..].starts_with(word) {
+            return Err(NotPlain);
+        }
+        self.at += word.len();
+        Ok(())
+    }
+
     /// Only blanks may stand between a value and the next comma or the end.
     #[inline(always)]
     fn field_ends(&mut self) -> Result<(), NotPlain> {
@@ -292,10 +352,10 @@ pub(super) fn heading(line: &[u8]) -> Option<Vec<String>> {
     Some(fields.into_iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect())
 }
 
-/// A line with these columns; nothing for an operation that is skipped.
+/// A line with these columns; nothing for an operation that is skipped. `disk` is that of the lines before.
 #[cold]
 #[inline(never)]
-fn any(line: &[u8], columns: &Columns) -> Result<Option<Request>, TraceProblem> {
+fn any(line: &[u8], columns: &Columns, disk: &mut Vec<u8>) -> Result<Option<Request>, TraceProblem> {
     if line.iter().any(|&byte| is_control(byte)) {
         return Err(TraceProblem::BinaryData(columns.format()));
     }
@@ -308,7 +368,13 @@ fn any(line: &[u8], columns: &Columns) -> Result<Option<Request>, TraceProblem> 
         return Err(TraceProblem::Columns { found, expected: columns.names.join(",") });
     }
     let field = |column: usize| Field { name: &columns.names[column], text: fields[column] };
-    let time_ns = field(columns.time).time(columns.time_unit_ns)?;
+    let time_ns = match columns.disk {
+        Some(_) => field(columns.time).filetime(columns.time_unit_ns)?,
+        None => field(columns.time).time(columns.time_unit_ns)?,
+    };
+    if let Some(place) = columns.disk {
+        same_disk(disk, place.map(|column| fields[column]))?;
+    }
     let kind = match columns.op {
         Some(op) => field(op).operation()?,
         None => Some(RequestKind::Read),
@@ -328,6 +394,18 @@ fn any(line: &[u8], columns: &Columns) -> Result<Option<Request>, TraceProblem> 
     };
     let size_bytes = size as u32; // At most u32::MAX, checked above.
     Ok(kind.map(|kind| Request { time_ns, kind, object, offset_bytes, size_bytes }))
+}
+
+/// Notes the first disk, and refuses another.
+fn same_disk(disk: &mut Vec<u8>, [host, number]: [&[u8]; 2]) -> Result<(), TraceProblem> {
+    let found = [host, number].join(&b',');
+    if disk.is_empty() {
+        *disk = found;
+    } else if *disk != found {
+        let shown = |text: &[u8]| Field { name: "", text }.shown();
+        return Err(TraceProblem::OtherDisk { disk: shown(&found), first: shown(disk) });
+    }
+    Ok(())
 }
 
 /// The largest whole number of units that nanoseconds can hold, with decimals.
@@ -385,6 +463,11 @@ impl Field<'_> {
             })
             .sum();
         Ok(whole * unit_ns + part)
+    }
+
+    /// A whole number of ticks of `unit_ns`, as nanoseconds.
+    fn filetime(&self, unit_ns: u64) -> Result<u64, TraceProblem> {
+        Ok(self.number(Expected::Filetime, time_max(unit_ns))? * unit_ns)
     }
 
     /// What a request does; nothing when it moves no data that matters here.

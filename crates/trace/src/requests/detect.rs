@@ -80,12 +80,13 @@ fn detect_text(head: &[u8], wanted: Option<TraceFormat>) -> Result<Detected, Tra
     let by_count = match csv::fields(line).map(|fields| fields.len()) {
         Ok(5) => Some(TraceFormat::BlockCsv),
         Ok(3) => Some(TraceFormat::ObjectCsv),
+        Ok(7) => Some(TraceFormat::Msr),
         _ => None,
     };
     match wanted.or(by_count) {
         None => fail(TraceProblem::UnknownFormat(
-            "text, but its first line neither names the columns nor has those of `version,time,op,size,lbn` or \
-             `time,object,size`",
+            "text, but its first line neither names the columns nor has those of `version,time,op,size,lbn`, \
+             `time,object,size` or `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`",
         )),
         format => Ok(unnamed(format)),
     }

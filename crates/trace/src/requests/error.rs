@@ -173,6 +173,14 @@ pub enum TraceProblem {
     /// Objects that together are larger than a file can be.
     #[error("the trace's objects take {0} together, and a file can have {FILE_MAX}")]
     ObjectsBeyondFile(units::Bytes),
+    /// A request to another disk than those above it.
+    #[error("a request to disk `{disk}`, and the trace is of disk `{first}`")]
+    OtherDisk {
+        /// Its host and number, shortened.
+        disk: String,
+        /// Those of the first request.
+        first: String,
+    },
     /// A request before the one above it.
     #[error("time runs backwards: {} s after {} s", seconds(*.time_ns), seconds(*.before_ns))]
     Backwards {
@@ -195,6 +203,8 @@ pub enum Expected {
     Number,
     /// A time.
     Time,
+    /// A time of Windows.
+    Filetime,
     /// What a request does.
     Operation,
 }
@@ -203,6 +213,7 @@ impl fmt::Display for Expected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Object | Self::Number | Self::Time => "a number",
+            Self::Filetime => "a Windows filetime",
             Self::Operation => "an operation",
         })
     }
@@ -248,6 +259,15 @@ impl TraceProblem {
                 "times are in seconds; call the column `time_ms`, `time_us` or `time_ns` if these are not"
                     .to_owned()
             }
+            Self::TooLarge { expected: Expected::Filetime, .. }
+            | Self::Field { expected: Expected::Filetime, .. } => {
+                "traces of MSR Cambridge count whole ticks of 100 ns since 1601; `--trace-format block-csv` reads \
+                 others by their heading"
+                    .to_owned()
+            }
+            Self::OtherDisk { first, .. } => {
+                format!("a trace is of one disk; `grep ,{first}, TRACE` takes out those of the first")
+            }
             Self::UnknownFormat(_) => format!("if you know better, name the format: one of {names}"),
             Self::BinaryData(_) => {
                 format!("leave the format out to have it detected, or name another of {names}")
@@ -274,6 +294,8 @@ fn names_of(what: &str) -> &'static str {
     match what {
         "time" => "`time` or `timestamp`",
         "size" => "`size`, `obj_size` or `length`",
+        "host" => "`Hostname`",
+        "disk" => "`DiskNumber`",
         "object" => "`object`, `key` or `id`",
         "block" => "`lbn`, `lba` or `offset`",
         _ => "`object`, `key` or `id`, or `lbn`, `lba` or `offset`",

@@ -36,6 +36,9 @@ pub enum TraceFormat {
     /// libCacheSim, or a time, a size and a block or an offset in columns that a heading names. See
     /// the comment on the reader for what each column means.
     BlockCsv,
+    /// Text: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`, as Microsoft Research's block traces of
+    /// servers in Cambridge are published, below such a heading or without.
+    Msr,
     /// Text: `time,object,size`, time in seconds, or these in columns that a heading names.
     ObjectCsv,
     /// libCacheSim's `oracleGeneral`: records of 24 bytes, little endian.
@@ -44,12 +47,13 @@ pub enum TraceFormat {
 
 impl TraceFormat {
     /// All formats.
-    pub const ALL: [Self; 3] = [Self::BlockCsv, Self::ObjectCsv, Self::OracleGeneral];
+    pub const ALL: [Self; 4] = [Self::BlockCsv, Self::Msr, Self::ObjectCsv, Self::OracleGeneral];
 
     /// The name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::BlockCsv => "block-csv",
+            Self::Msr => "msr",
             Self::ObjectCsv => "object-csv",
             Self::OracleGeneral => "oracle-general",
         }
@@ -58,7 +62,7 @@ impl TraceFormat {
     /// Whether requests address ranges of one device ([`Request::offset_bytes`]) rather than
     /// whole objects.
     pub const fn is_block(self) -> bool {
-        matches!(self, Self::BlockCsv)
+        matches!(self, Self::BlockCsv | Self::Msr)
     }
 }
 

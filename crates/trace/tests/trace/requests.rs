@@ -59,6 +59,78 @@ fn a_block_trace_has_scsi_operations_seconds_and_sectors() {
     );
 }
 
+const MSR: &str = "128166372003061629,usr,0,Read,7014609920,24576,41286\n\
+    128166372016382155,usr,0,Write,1317441537,8192,1963\n128166372026382245,usr,0,Read,2436440064,4096,1835\n";
+
+#[test]
+fn a_trace_of_msr_cambridge_has_filetimes_bytes_and_one_disk_with_or_without_a_heading() {
+    let request = |ticks: u64, kind, offset_bytes: u64, size_bytes| Request {
+        time_ns: ticks * 100,
+        kind,
+        object: offset_bytes / 512,
+        offset_bytes,
+        size_bytes,
+    };
+    let expected = [
+        request(128_166_372_003_061_629, RequestKind::Read, 7_014_609_920, 24_576),
+        request(128_166_372_016_382_155, RequestKind::Write, 1_317_441_537, 8192),
+        request(128_166_372_026_382_245, RequestKind::Read, 2_436_440_064, 4096),
+    ];
+    let heading = "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime\n";
+    let (quoted, blanks) = (MSR.replace("usr,0", "\"usr\",\"0\""), MSR.replace(',', " , "));
+    for text in [MSR, &format!("{heading}{MSR}"), &quoted, &blanks, &MSR.replace('\n', "\r\n")] {
+        let reader = TraceReader::new(text.as_bytes(), None).unwrap();
+        assert_eq!(reader.format(), TraceFormat::Msr, "{text}");
+        assert_eq!(reader.map(Result::unwrap).collect::<Vec<_>>(), expected, "{text}");
+    }
+    let other_order =
+        "Size,Offset,Type,ResponseTime,Hostname,DiskNumber,Timestamp\n4096,1024,Write,1,usr,0,7\n";
+    assert_eq!(read(other_order.as_bytes()), [request(7, RequestKind::Write, 1024, 4096)]);
+    // Without these columns a time is in seconds.
+    assert_eq!(read(b"Timestamp,Type,Offset,Size\n7,Read,1024,4096\n")[0].time_ns, 7_000_000_000);
+}
+
+#[test]
+fn lines_that_are_none_of_msr_cambridge_are_told() {
+    let said: String = [
+        "128166372003061629,usr,0,Read,7014609920,24576\n",
+        "2007-02-22 17:00:00,usr,0,Read,7014609920,24576,41286\n",
+        "184467440737095516,usr,0,Read,7014609920,24576,41286\n",
+        "5,usr,0,Read,0,512,9\n6,usr,1,Read,0,512,9\n",
+        "5,usr,0,Read,0,512,9\n6,proj,0,Read,0,512,9\n",
+        "5,usr,0,Read,0,512,9\n4,usr,0,Read,0,512,9\n",
+        "5,usr,0,Read,0,512,9\n6,usr,0,Erase,0,512,9\n",
+        "5,usr,0,Read,-8,512,9\n",
+        "5,usr,0,Read,0,4294967296,9\n",
+        "5,usr,0,Read,0,512,9,1\n",
+    ]
+    .map(|text| complaint(text.as_bytes()))
+    .concat();
+    let heading = b"Timestamp,DiskNumber,Type,Offset,Size\n5,0,Read,0,512\n";
+    insta::assert_snapshot!(said + &complaint_as(heading, Some(TraceFormat::Msr)), @"
+    line 1: this is no trace format that I know: text, but its first line neither names the columns nor has those of `version,time,op,size,lbn`, `time,object,size` or `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`
+      if you know better, name the format: one of `block-csv`, `msr`, `object-csv`, `oracle-general`
+    line 1: column `Timestamp`: `2007-02-22 17:00:00` is not a Windows filetime
+      traces of MSR Cambridge count whole ticks of 100 ns since 1601; `--trace-format block-csv` reads others by their heading
+    line 1: column `Timestamp`: `184467440737095516` is too large, 184467440737095515 at most
+      traces of MSR Cambridge count whole ticks of 100 ns since 1601; `--trace-format block-csv` reads others by their heading
+    line 2: a request to disk `usr,1`, and the trace is of disk `usr,0`
+      a trace is of one disk; `grep ,usr,0, TRACE` takes out those of the first
+    line 2: a request to disk `proj,0`, and the trace is of disk `usr,0`
+      a trace is of one disk; `grep ,usr,0, TRACE` takes out those of the first
+    line 2: time runs backwards: 0.0000004 s after 0.0000005 s
+      sort the trace by time, or take its order as it is with `--unsorted`
+    line 2: column `Type`: `Erase` is not an operation
+      write SCSI codes as `28` and `2a`, or words such as `read` and `write`
+    line 1: column `Offset`: `-8` is not a number
+    line 1: column `Size`: `4294967296` is too large, 4294967295 at most
+    line 1: this is no trace format that I know: text, but its first line neither names the columns nor has those of `version,time,op,size,lbn`, `time,object,size` or `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`
+      if you know better, name the format: one of `block-csv`, `msr`, `object-csv`, `oracle-general`
+    line 1: no column is the host: found `Timestamp`, `DiskNumber`, `Type`, `Offset`, `Size`
+      call one of them `Hostname`
+    ");
+}
+
 #[test]
 fn operations_that_move_no_data_are_skipped_and_counted() {
     let text = b"1,10,35,0,0\n1,10,28,512,7\n1,11,42,4096,7\n";
@@ -132,8 +204,8 @@ fn numbers_that_do_not_fit_and_columns_that_are_not_there_are_named_with_their_l
     line 1: column `op`: `2a2` is not an operation
       write SCSI codes as `28` and `2a`, or words such as `read` and `write`
     line 1: column `lbn`: `99999999999999999` is too large, 36028797018963967 at most
-    line 1: this is no trace format that I know: text, but its first line neither names the columns nor has those of `version,time,op,size,lbn` or `time,object,size`
-      if you know better, name the format: one of `block-csv`, `object-csv`, `oracle-general`
+    line 1: this is no trace format that I know: text, but its first line neither names the columns nor has those of `version,time,op,size,lbn`, `time,object,size` or `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`
+      if you know better, name the format: one of `block-csv`, `msr`, `object-csv`, `oracle-general`
     line 1: no column is the time: found `hello`
       call one of them `time` or `timestamp`
     ");
@@ -165,11 +237,11 @@ fn files_that_are_no_text_or_no_trace_are_recognised() {
     byte 24: the trace ends inside a record: 6 bytes are left where a record has 24
       the file was cut while it was copied, or it is not in this format
     this is no trace format that I know: binary, and shorter than one record
-      if you know better, name the format: one of `block-csv`, `object-csv`, `oracle-general`
+      if you know better, name the format: one of `block-csv`, `msr`, `object-csv`, `oracle-general`
     this is no trace format that I know: binary, but not libCacheSim's oracleGeneral
-      if you know better, name the format: one of `block-csv`, `object-csv`, `oracle-general`
+      if you know better, name the format: one of `block-csv`, `msr`, `object-csv`, `oracle-general`
     line 1: binary data in a trace that is read as `block-csv`
-      leave the format out to have it detected, or name another of `block-csv`, `object-csv`, `oracle-general`
+      leave the format out to have it detected, or name another of `block-csv`, `msr`, `object-csv`, `oracle-general`
     line 1: the line is longer than 4096 bytes
       a request per line is expected; is this a binary file?
     line 2: the text is not UTF-8
@@ -369,6 +441,7 @@ proptest! {
         format in proptest::sample::select(vec![
             None,
             Some(TraceFormat::BlockCsv),
+            Some(TraceFormat::Msr),
             Some(TraceFormat::ObjectCsv),
             Some(TraceFormat::OracleGeneral),
         ]),
@@ -399,6 +472,32 @@ proptest! {
             };
             prop_assert_eq!(read(&fields), read(&quoted));
         }
+    }
+
+    /// So do they where the fields are those of MSR Cambridge.
+    #[test]
+    fn quotes_change_nothing_of_msr_cambridge(
+        lines in proptest::collection::vec(
+            (
+                "[0-9]{0,4}|1[0-9]{17}", "usr|a b|", "[01]", "Read|Write|read|x",
+                "[0-9]{1,20}", "[0-9]{1,10}", "[0-9]{0,3}",
+            ),
+            1..4,
+        ),
+    ) {
+        let text = |quote: &str| {
+            let fields = |(time, host, disk, kind, offset, size, took): &(String, _, _, _, _, _, _)| {
+                let fields: [&String; 7] = [time, host, disk, kind, offset, size, took];
+                fields.map(|field| format!("{quote}{field}{quote}")).join(",")
+            };
+            lines.iter().map(fields).collect::<Vec<_>>().join("\n")
+        };
+        let read = |text: String| {
+            let read = TraceReader::new(text.as_bytes(), Some(TraceFormat::Msr));
+            let read = read.and_then(|reader| reader.unsorted(true).collect::<Result<Vec<_>, _>>());
+            read.map_err(|error| error.to_string())
+        };
+        prop_assert_eq!(read(text("")), read(text("\"")));
     }
 
     #[test]
