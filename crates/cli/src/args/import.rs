@@ -11,6 +11,8 @@ pub(crate) enum ImportForm {
     Mmtests,
     /// A log of `strace -f -tt -T -y -o LOG COMMAND`: a trace of a program
     Strace,
+    /// What `perf trace -o LOG COMMAND` prints: a trace of a program
+    PerfTrace,
     /// What `blkparse` prints: a trace of requests to a device
     Blkparse,
     /// fio's `write_iolog`, version 2 or 3: a trace of a program

@@ -15,6 +15,7 @@ pub(crate) fn import(args: &ImportArgs, printer: &Printer) -> Result<(), Failure
     match args.form {
         ImportForm::Mmtests => import_runs(args, printer),
         ImportForm::Strace => import_log(args, ImportFormat::Strace, printer),
+        ImportForm::PerfTrace => import_log(args, ImportFormat::PerfTrace, printer),
         ImportForm::Blkparse => import_log(args, ImportFormat::Blkparse, printer),
         ImportForm::Fio => import_log(args, ImportFormat::Fio, printer),
     }

@@ -95,6 +95,13 @@ const STRACE: &str = r#"70  12:00:00.000000 execve("/bin/sh", ["sh"], 0x7ffd94ea
 70  12:00:00.002150 <... clone resumed>, child_tidptr=0x7f888ca88a10) = 71 <0.000150>
 70  12:00:00.008500 exit_group(0)       = ?
 "#;
+const PERF: &str = "     5.769 ( 0.218 ms): sh/91 clone(clone_flags: CHILD_CLEARTID|0x11) = 92 (sh)
+     6.183 (         ): sh/91 wait4(upid: -1)    ...
+    16.309 ( 0.319 ms): dd/92 openat(dfd: CWD, filename: \"/a\", flags: RDWR) = 3
+    19.894 ( 1.963 ms): dd/92 read(fd: 3</a>, buf: 0x564831ca5000, count: 4096) = 4096
+    22.457 (         ): dd/92 exit_group()       = ?
+     6.183 (16.511 ms): sh/91  ... [continued]: wait4())  = 92 (dd)
+";
 const BLKPARSE: &str = "  8,0    3        2     0.000001829   697  Q   W 223490 + 8 [kjournald]
   8,0    1        1     0.000020000  1024  Q   R 1000 + 256 [tar xf a]
   8,0    1        2     0.000030000  1024  Q FWFS [tar xf a]
@@ -103,8 +110,8 @@ const FIO_LOG: &str = "fio version 3 iolog\n2 b add\n872 b open\n878 b write 0 1
 
 #[test]
 fn logs() {
-    damage("logs", vec![STRACE.into(), BLKPARSE.into(), FIO_LOG.into()], |bytes| {
-        for format in [ImportFormat::Strace, ImportFormat::Blkparse, ImportFormat::Fio] {
+    damage("logs", vec![STRACE.into(), PERF.into(), BLKPARSE.into(), FIO_LOG.into()], |bytes| {
+        for format in ImportFormat::ALL {
             if let Ok(trace) = import(format, "a.log", bytes) {
                 trace.check().expect("what was imported can be replayed");
             }

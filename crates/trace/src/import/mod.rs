@@ -1,8 +1,8 @@
-//! Logs of other programs as a [`Trace`]: `strace`, `blkparse` and fio, each by its documented layout.
+//! Logs of other programs as a [`Trace`]: `strace`, `perf trace`, `blkparse` and fio, each by its documented layout.
 //!
 //! [`ImportFormat::of`] tells a log by its first lines, [`import`] reads it. A line that cannot be read is an error
 //! where the format writes nothing but what is documented, and a sentence in [`Trace::gaps`] where the log may hold
-//! other text between its lines (`strace` on a terminal), or where the log ends within it.
+//! other text between its lines (`strace` and `perf trace` on a terminal), or where the log ends within it.
 //!
 //! The whole trace is in memory: some 60 bytes an operation. Left out: how a log is compressed, and where it comes
 //! from. Next: [`builder`], which all share; requests to a device that are no log are read by [`crate::requests`].
@@ -11,6 +11,7 @@ mod blkparse;
 mod builder;
 mod fio;
 mod lines;
+mod perf;
 mod strace;
 
 use std::io::BufRead;
@@ -24,6 +25,8 @@ use crate::Trace;
 pub enum ImportFormat {
     /// `strace -f -tt -y`, with or without `-T`; `-ttt` and `-r` as well.
     Strace,
+    /// `perf trace` of a program or a machine.
+    PerfTrace,
     /// `blkparse` in its own format.
     Blkparse,
     /// fio's `write_iolog`, version 2 or 3.
@@ -32,12 +35,13 @@ pub enum ImportFormat {
 
 impl ImportFormat {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Strace, Self::Blkparse, Self::Fio];
+    pub const ALL: [Self; 4] = [Self::Strace, Self::PerfTrace, Self::Blkparse, Self::Fio];
 
     /// The name on the command line, and [`Trace::source`].
     pub const fn name(self) -> &'static str {
         match self {
             Self::Strace => "strace",
+            Self::PerfTrace => "perf-trace",
             Self::Blkparse => "blkparse",
             Self::Fio => "fio",
         }
@@ -53,8 +57,10 @@ impl ImportFormat {
         }
         text.lines().take(LINES_MAX).find_map(|line| {
             let is_strace = strace::looks_like(line);
+            let is_perf = perf::looks_like(line);
             let is_blkparse = blkparse::looks_like(line);
-            is_strace.then_some(Self::Strace).or(is_blkparse.then_some(Self::Blkparse))
+            let is_traced = is_strace.then_some(Self::Strace).or(is_perf.then_some(Self::PerfTrace));
+            is_traced.or(is_blkparse.then_some(Self::Blkparse))
         })
     }
 }
@@ -97,6 +103,9 @@ impl ImportError {
             Self::Nothing { format: ImportFormat::Strace, .. } => {
                 Some("write it with `strace -f -tt -T -y -o LOG COMMAND`")
             }
+            Self::Nothing { format: ImportFormat::PerfTrace, .. } => {
+                Some("write it with `perf trace -o LOG COMMAND`")
+            }
             Self::Nothing { format: ImportFormat::Blkparse, .. } => {
                 Some("write it with `blkparse -i DEVICE`, in its own format")
             }
@@ -112,6 +121,7 @@ impl ImportError {
 pub fn import(format: ImportFormat, name: &str, source: impl BufRead) -> Result<Trace, ImportError> {
     let trace = match format {
         ImportFormat::Strace => strace::read(name, source),
+        ImportFormat::PerfTrace => perf::read(name, source),
         ImportFormat::Blkparse => blkparse::read(name, source),
         ImportFormat::Fio => fio::read(name, source),
     }?;

@@ -3,6 +3,7 @@
 mod blkparse;
 mod fio;
 mod mangled;
+mod perf;
 mod requests;
 mod scene;
 mod strace;

@@ -5,7 +5,7 @@ use pagetide_trace::import::{ImportFormat, import};
 use pagetide_trace::info::TraceInfo;
 use units::Seed;
 
-use crate::{blkparse, fio, strace};
+use crate::{blkparse, fio, perf, strace};
 
 const ROUNDS: u64 = 3000;
 
@@ -15,6 +15,8 @@ fn no_change_of_a_log_makes_the_importers_panic() {
     let logs = [
         (ImportFormat::Strace, strace::LOG),
         (ImportFormat::Strace, strace::THREADS),
+        (ImportFormat::PerfTrace, perf::ADDRESSES),
+        (ImportFormat::PerfTrace, perf::NAMES),
         (ImportFormat::Blkparse, blkparse::LOG),
         (ImportFormat::Fio, fio::VERSION_2),
         (ImportFormat::Fio, fio::VERSION_3),

@@ -6,6 +6,7 @@ mod memory;
 use std::collections::{BTreeMap, BTreeSet};
 
 use self::files::{annotation_of, is_of_interest};
+use super::super::ImportFormat;
 use super::super::builder::{Builder, Done, Noted};
 use super::line::{Call, Returned, number, string};
 use super::world::{Shares, Task, World};
@@ -26,9 +27,9 @@ struct Size {
 }
 
 /// Makes a trace of calls.
-pub(super) struct Importer {
+pub(in crate::import) struct Importer {
     builder: Builder,
-    pub(super) noted: Noted,
+    pub(in crate::import) noted: Noted,
     world: World,
     tasks: BTreeMap<u32, Task>,
     sizes: Vec<Size>,
@@ -38,7 +39,7 @@ pub(super) struct Importer {
     missing: BTreeSet<String>,
     has_command: bool,
     /// Whether any call says how long it took (`-T`).
-    pub(super) has_durations: bool,
+    pub(in crate::import) has_durations: bool,
     line: u64,
 }
 
@@ -70,9 +71,9 @@ impl<'a> At<'a> {
 }
 
 impl Importer {
-    pub(super) fn new(name: &str) -> Self {
+    pub(in crate::import) fn new(format: ImportFormat, name: &str) -> Self {
         Self {
-            builder: Builder::new(super::ImportFormat::Strace.name(), name),
+            builder: Builder::new(format.name(), name),
             noted: Noted::default(),
             world: World::default(),
             tasks: BTreeMap::new(),
@@ -87,7 +88,7 @@ impl Importer {
 
     // ---- tasks ----
 
-    pub(super) fn knows(&self, tid: u32) -> bool {
+    pub(in crate::import) fn knows(&self, tid: u32) -> bool {
         self.tasks.contains_key(&tid)
     }
 
@@ -97,7 +98,7 @@ impl Importer {
     }
 
     /// A task that nobody in the log made.
-    pub(super) fn add_stranger(&mut self, tid: u32, at_ns: u64) {
+    pub(in crate::import) fn add_stranger(&mut self, tid: u32, at_ns: u64) {
         let number = self.builder.task(tid, NONE, None, at_ns);
         let task = self.world.stranger(number);
         self.tasks.insert(tid, task);
@@ -111,9 +112,29 @@ impl Importer {
         }
     }
 
-    pub(super) fn gone(&mut self, tid: u32, at_ns: u64) {
+    pub(in crate::import) fn gone(&mut self, tid: u32, at_ns: u64) {
         if let Some(task) = self.tasks.remove(&tid) {
             self.push_by(task.number, at_ns, 0, OperationKind::Exit, NONE, (0, 0), 0);
+        }
+    }
+
+    /// The name of its program, if the log has one.
+    pub(in crate::import) fn name_task(&mut self, tid: u32, name: &str) {
+        if let Some(task) = self.tasks.get(&tid).filter(|_| !name.is_empty()) {
+            name.clone_into(&mut self.builder.trace.tasks[task.number as usize].name);
+        }
+    }
+
+    /// Whether it is known which file a descriptor is of.
+    pub(in crate::import) fn has_file(&self, tid: u32, number: u64) -> bool {
+        let descriptor = self.tasks.get(&tid).and_then(|&task| self.world.descriptor(task, number));
+        descriptor.is_some_and(|known| self.world.opened[known.opened].file != NONE)
+    }
+
+    /// A descriptor is of a file that the log does not name.
+    pub(in crate::import) fn forget(&mut self, tid: u32, number: u64) {
+        if let Some(&task) = self.tasks.get(&tid) {
+            self.world.close(task, number);
         }
     }
 
@@ -149,7 +170,7 @@ impl Importer {
         let name = path.rsplit('/').next().unwrap_or_default().chars().take(15).collect();
         self.builder.trace.tasks[task.number as usize].name = name;
         self.push(at, OperationKind::Exec, NONE, (0, 0), 0);
-        if !self.has_command {
+        if !self.has_command && !path.is_empty() {
             self.has_command = true;
             let words = at.argument(place + 1);
             let words = words.trim_start_matches('[').trim_end_matches(']').split(", ");
@@ -161,7 +182,13 @@ impl Importer {
     // ---- all calls ----
 
     /// A call has ended. Returns the thread ID of a task that it made.
-    pub(super) fn call(&mut self, tid: u32, call: &Call<'_>, at_ns: u64, line: u64) -> Option<u32> {
+    pub(in crate::import) fn call(
+        &mut self,
+        tid: u32,
+        call: &Call<'_>,
+        at_ns: u64,
+        line: u64,
+    ) -> Option<u32> {
         self.line = line;
         let task = self.tasks[&tid];
         let (value, path) = match call.returned {
@@ -325,10 +352,11 @@ impl Importer {
     }
 
     /// The whole trace, of a log that ends at `end_ns`.
-    pub(super) fn finish(self, end_ns: u64) -> Trace {
+    pub(in crate::import) fn finish(self, end_ns: u64) -> Trace {
         let (mut gaps, has_mappings) = (Vec::new(), !self.builder.trace.mappings.is_empty());
         if has_mappings {
-            gaps.push("which pages of mappings were touched is not in a log of strace".to_owned());
+            let source = &self.builder.trace.source;
+            gaps.push(format!("which pages of mappings were touched is not in a log of {source}"));
         }
         if !self.has_durations {
             gaps.push(

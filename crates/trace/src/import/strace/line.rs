@@ -118,18 +118,18 @@ fn what(text: &str) -> Option<What<'_>> {
 
 /// A call that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Call<'a> {
-    pub(super) name: &'a str,
-    pub(super) arguments: Vec<&'a str>,
+pub(in crate::import) struct Call<'a> {
+    pub(in crate::import) name: &'a str,
+    pub(in crate::import) arguments: Vec<&'a str>,
     /// What it returned; `None` where it did not return, as `exit_group` does not.
-    pub(super) returned: Option<Returned<'a>>,
+    pub(in crate::import) returned: Option<Returned<'a>>,
     /// How long it took (`-T`), in nanoseconds.
-    pub(super) took_ns: Option<u64>,
+    pub(in crate::import) took_ns: Option<u64>,
 }
 
 /// What a call returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Returned<'a> {
+pub(in crate::import) enum Returned<'a> {
     /// A number, and the path behind it if it is a descriptor (`-y`).
     Number(u64, Option<&'a str>),
     /// An error, by its name.
@@ -137,7 +137,7 @@ pub(super) enum Returned<'a> {
 }
 
 /// The parts of a call, from its name on.
-pub(super) fn call(text: &str) -> Option<Call<'_>> {
+pub(in crate::import) fn call(text: &str) -> Option<Call<'_>> {
     let (name, rest) = text.split_once('(')?;
     let (arguments, rest) = arguments(rest)?;
     let rest = rest.trim_start().strip_prefix('=')?.trim();

@@ -12,13 +12,13 @@
 //! Next: [`line`] takes lines apart, [`world`] has descriptors and memory, [`calls`] makes operations.
 
 mod calls;
-mod line;
+pub(super) mod line;
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead;
 
-use self::calls::Importer;
+pub(super) use self::calls::Importer;
 use self::line::{Call, Stamp, What};
 use super::lines::Lines;
 use super::{ImportError, ImportFormat};
@@ -79,7 +79,7 @@ struct Reader {
 pub(super) fn read(name: &str, source: impl BufRead) -> Result<Trace, ImportError> {
     let mut lines = Lines::new(source);
     let mut reader = Reader {
-        importer: Importer::new(name),
+        importer: Importer::new(ImportFormat::Strace, name),
         clock: Clock::default(),
         begun: BTreeMap::new(),
         early: BTreeMap::new(),
