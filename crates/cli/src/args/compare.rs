@@ -69,6 +69,10 @@ pub(crate) struct CompareArgs {
     /// Write the limits, and what came of them, to this new file as JUnit's XML, for CI [example: limits.xml]
     #[arg(long, value_name = "FILE", requires = "fail_if", help_heading = "Output")]
     pub(crate) junit: Option<PathBuf>,
+    /// Write limits that are not kept to this new file as SARIF 2.1.0, for GitHub's code scanning
+    /// [example: limits.sarif]
+    #[arg(long, value_name = "FILE", requires = "fail_if", help_heading = "Output")]
+    pub(crate) sarif: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) events: EventsArgs,
     /// Form of the result on standard output [example: json]

@@ -20,7 +20,9 @@ pub(crate) fn compare(args: &CompareArgs, printer: &Printer) -> Result<(), Failu
     }
     let limits = fail_if::parse(&args.fail_if)?;
     plot::check(&args.plot)?;
-    args.junit.as_deref().map_or(Ok(()), check_writable)?;
+    for file in [&args.junit, &args.sarif].into_iter().flatten() {
+        check_writable(file)?;
+    }
     let is_folder = |subject: &String| Path::new(subject).is_dir();
     match &args.subjects[..] {
         subjects if subjects.iter().any(is_folder) => compare_folders(args, &limits, printer),
@@ -187,10 +189,13 @@ impl Told<'_> {
             plot::figure(&page, path, args.plot.figure.as_deref(), printer)?;
         }
         let judged = judged?;
+        let first = self.groups.first().and_then(|group| group.recordings.first());
+        let workload = first.map_or("", |recording| &recording.workload);
         if let Some(path) = &args.junit {
-            let workload = self.groups.first().and_then(|group| group.recordings.first());
-            let xml = views::junit(workload.map_or("", |recording| &recording.workload), &judged);
-            write(path, &xml)?;
+            write(path, &views::junit(workload, &judged))?;
+        }
+        if let Some(path) = &args.sarif {
+            write(path, &views::sarif(workload, &judged))?;
         }
         for unclear in judged.iter().filter(|judged| judged.outcome == Outcome::Unclear) {
             printer.warning(&format!("{}; `--seeds` makes more runs", unclear.told()));

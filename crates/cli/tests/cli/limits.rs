@@ -91,6 +91,55 @@ fn limits_are_tests_of_a_suite() {
     assert!(again.ends_with("exit 1"), "what is there stays: {again}");
 }
 
+/// As SARIF, which GitHub shows as alerts: what is kept is none.
+#[test]
+fn limits_that_are_not_kept_are_results_of_sarif() {
+    let scene = Scene::new();
+    let limits = ["hot_pages_cached > +5%", "pgscan_kswapd < 1"];
+    let told = shown(&scene, &format!("compare {SMALL} -q --sarif limits.sarif"), &limits);
+    assert!(told.ends_with("exit 5"), "{told}");
+    let text = std::fs::read_to_string(scene.path().join("limits.sarif")).unwrap();
+    let sarif: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let run = &sarif["runs"][0];
+    assert_eq!(
+        (&sarif["version"], run["tool"]["driver"]["rules"].as_array().unwrap().len()),
+        (&"2.1.0".into(), 2)
+    );
+    assert_eq!(run["results"].as_array().unwrap().len(), 1);
+    insta::assert_snapshot!(format!("{:#}", run["results"][0]), @r#"
+    {
+      "level": "error",
+      "locations": [
+        {
+          "logicalLocations": [
+            {
+              "name": "linux-5.4+root-aging"
+            }
+          ],
+          "physicalLocation": {
+            "artifactLocation": {
+              "uri": "hot-and-stream"
+            },
+            "region": {
+              "startLine": 1
+            }
+          }
+        }
+      ],
+      "message": {
+        "text": "crossed: `hot_pages_cached > +5%`, linux-5.4+root-aging: 880 -> 1024 (+16.4 %)"
+      },
+      "partialFingerprints": {
+        "primaryLocationLineHash": "hot-and-stream/linux-5.4+root-aging/hot_pages_cached > +5%"
+      },
+      "ruleId": "hot_pages_cached > +5%",
+      "ruleIndex": 0
+    }
+    "#);
+    let again = shown(&scene, &format!("compare {SMALL} -q --sarif limits.sarif"), &limits);
+    assert!(again.ends_with("exit 1"), "what is there stays: {again}");
+}
+
 #[test]
 fn what_is_no_limit_is_refused_before_anything_runs_and_unknown_names_after_it() {
     let scene = Scene::new();

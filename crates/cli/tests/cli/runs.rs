@@ -204,6 +204,8 @@ fn help_of_each_command() {
                              repeated [example: 'files_per_sec < -5%']
           --junit <FILE>     Write the limits, and what came of them, to this new file as JUnit's XML,
                              for CI [example: limits.xml]
+          --sarif <FILE>     Write limits that are not kept to this new file as SARIF 2.1.0, for
+                             GitHub's code scanning [example: limits.sarif]
           --events <WHICH>   Events to keep with the recording, for `explain`, `trace` and heatmaps:
                              those of reclaim, or of all pages [default: none] [possible values: none,
                              reclaim, pages]

@@ -46,7 +46,7 @@ pub use checked::{BrokenWorld, CheckedWorlds, checked};
 pub use compare::compare;
 pub use explain::{Digest, Explained, Question, explain, folded_stacks};
 pub use grid::{Grid, GridKernel, GridLayout, GridRow, grid};
-pub use limits::junit;
+pub use limits::{junit, sarif};
 pub use list::{List, list};
 pub use metrics::metrics;
 pub use mmtests::{
