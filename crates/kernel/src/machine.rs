@@ -146,6 +146,8 @@ pub enum CostOp {
     ReclaimLeaf,
     /// Moving a page from the active to the inactive list.
     DeactivatePage,
+    /// A program reads the clock.
+    ReadClock,
     /// A minor fault without the clearing of its page.
     MinorFault,
     /// The same of a page that a call maps, as `mlock` does: nobody traps.

@@ -15,7 +15,7 @@ use std::rc::Rc;
 use mm::base::event::Trace;
 use mm::base::ids::DentryId;
 use mm::fs::dentry::Name;
-use units::{Bytes, PAGE_SIZE, Pages};
+use units::{Bytes, PAGE_SIZE, Pages, Pfn};
 
 use crate::cache::window::READAHEAD_PAGES_MAX;
 use crate::errno::Errno;
@@ -60,8 +60,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.mem(|mem| mem.forget_negative(parent, name));
         }
         if self.machine().build().laid_out == LaidOut::JustBefore {
-            let cpu = self.machine().current_cpu();
-            self.mem(|mem| mem.core.alloc.pass_through(cpu, Pages(pages.into()), LAY_OUT_STEP));
+            let (cpu, mut used) = (self.machine().current_cpu(), self.shared.used_frames.borrow_mut());
+            let each = |pages: &[Pfn]| {
+                used.use_singles(pages);
+            };
+            self.mem(|mem| mem.core.alloc.pass_through(cpu, Pages(pages.into()), LAY_OUT_STEP, each));
         }
         Ok(())
     }

@@ -171,8 +171,8 @@ impl<T: Trace> PageAllocator<T> {
 
     /// Takes `pages` pages on `cpu`, at most `at_once` of them together, and frees them again, which nobody counts:
     /// page cache that came and went before anybody looked. What is freed last stays on the lists of `cpu`, which have
-    /// grown by it with 6.12 and later.
-    pub fn pass_through(&mut self, cpu: CpuId, pages: Pages, at_once: Pages) {
+    /// grown by it with 6.12 and later. `each` is told of the pages.
+    pub fn pass_through(&mut self, cpu: CpuId, pages: Pages, at_once: Pages, mut each: impl FnMut(&[Pfn])) {
         let gfp = Gfp::HIGHUSER_MOVABLE;
         let events = self.events.clone();
         let (mut left, mut taken) = (pages.0, Vec::new());
@@ -181,6 +181,7 @@ impl<T: Trace> PageAllocator<T> {
             let take = |_| self.alloc(cpu, gfp, Order(0), flags).page;
             taken.extend((0..left.min(at_once.0)).map_while(take));
             left -= taken.len() as u64;
+            each(&taken);
             let listed = self.free_pages();
             if taken.is_empty() {
                 break;

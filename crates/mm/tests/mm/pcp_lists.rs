@@ -295,7 +295,7 @@ fn page_cache_that_came_and_went_is_left_on_lists_that_have_grown_by_it() {
     let left = |kernel: &str, pages| {
         let mut memory = guest(kernel, 126_000);
         let (free, events) = (memory.free_pages().0, memory.events.clone());
-        memory.pass_through(CPU, Pages(pages), Pages(8192));
+        memory.pass_through(CPU, Pages(pages), Pages(8192), |_| {});
         memory.check().unwrap();
         let listed = memory.pcp(CPU, DMA32).count();
         assert_eq!((u64::from(listed), &memory.events), (free - memory.free_pages().0, &events));

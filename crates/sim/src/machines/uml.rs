@@ -60,14 +60,15 @@ const INITRAMFS: u64 = 186;
 /// that serves a disk has the guest's CPU of the host, so requests take its time; writes are taken to be as dear as
 /// reads.
 ///
-/// The same for a fault on a page of which reclaim, or `MADV_COLD`, took the accessed bit. `MADV_PAGEOUT` of 1000
-/// mapped pages of a file side by side takes the last one each, and where mappings follow by runs a quarter more. What
-/// `mlock` maps took a twenty-third of a fault on another host.
+/// To read the clock is a call, too. The same for a fault on a page of which reclaim, or `MADV_COLD`, took the accessed
+/// bit. `MADV_PAGEOUT` of 1000 mapped pages of a file side by side takes the last one each, and where mappings follow
+/// by runs a quarter more. What `mlock` maps took a twenty-third of a fault on another host.
 ///
 /// Another host is another machine: calls and faults of a small virtual one took five and three times as long.
 /// `pagetide machine probe --on uml:VERSION` measures these costs.
 pub(super) const COSTS: CostTable = CostTable::DEFAULT.with(&[
     (CostOp::Syscall, 5_500),
+    (CostOp::ReadClock, 5_500),
     (CostOp::MinorFault, 20_600),
     (CostOp::PopulatePage, 900),
     (CostOp::AccessFault, 18_700),

@@ -95,7 +95,6 @@ pub struct SimFile {
     _told: TellKernel,
 }
 
-/// A file on a disk, or one in memory.
 #[derive(Clone)]
 enum Opened {
     Disk(OpenFile),
@@ -181,7 +180,7 @@ impl SimSystem {
         self.process.name()
     }
 
-    /// Uses the task's buffer, if it has one that counts, for `len` bytes.
+    /// Uses the task's buffer, if it counts, for `len` bytes.
     async fn touch_buffer(&self, len: u64) -> Result<(), Errno> {
         let Some((mapping, pages)) = self.buffer.get() else { return Ok(()) };
         let used = Bytes(len).to_pages_ceil().get().min(pages);
@@ -209,6 +208,7 @@ impl System for SimSystem {
     type Task<T: Portable> = SimTask<T>;
 
     fn now(&self) -> Nanos {
+        self.kernel.machine().charge(CostOp::ReadClock, 1);
         self.kernel.machine().now()
     }
 

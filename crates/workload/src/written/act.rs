@@ -240,7 +240,7 @@ impl<S: System> Actor<S> {
         for _ in 0..count {
             let path = format!("{directory}/{}-{:09}", self.who.name, self.created_so_far);
             self.created_so_far += 1;
-            let start = self.sys.now();
+            let start = label.as_ref().map(|_| self.sys.now());
             let file = self.sys.open(&path, OpenMode::Create).await?;
             if size > 0 {
                 self.sys.write(&file, 0, size).await?;
@@ -249,7 +249,7 @@ impl<S: System> Actor<S> {
                 self.sys.fsync(&file).await?;
             }
             drop(file);
-            if let Some(label) = label {
+            if let Some((label, start)) = label.as_ref().zip(start) {
                 self.tally.operation(label, size, self.sys.now().saturating_sub(start));
             }
             self.created.entry(directory.clone()).or_default().push_back(path);
@@ -295,9 +295,10 @@ impl<S: System> Actor<S> {
             }
             let (_, walk) = self.walks.get_mut(&work.id).expect("it is there");
             let place = walk.next();
-            let start = self.sys.now();
+            // Where the time is a call, it costs as much as the operation.
+            let start = work.label.as_ref().map(|_| self.sys.now());
             let bytes = self.deed(work, &ground, ground.first + place, block).await?;
-            if let Some(label) = &work.label {
+            if let Some((label, start)) = work.label.as_ref().zip(start) {
                 self.tally.operation(label, bytes, self.sys.now().saturating_sub(start));
             }
             if fsync.is_some_and(|fsync| fsync > 0 && (number + 1).is_multiple_of(fsync)) {
