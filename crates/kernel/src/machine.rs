@@ -146,6 +146,8 @@ pub enum CostOp {
     ReclaimLeaf,
     /// Moving a page from the active to the inactive list.
     DeactivatePage,
+    /// `fork` and `exit` of a process, beside its pages and faults.
+    StartProcess,
     /// A program reads the clock.
     ReadClock,
     /// A minor fault without the clearing of its page.

@@ -80,6 +80,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// A process begins to run, in its cgroup: it gets the last of its own pages there, or is killed for them.
     pub async fn process_runs(&self, process: &Process) {
+        self.machine().charge(CostOp::StartProcess, 1);
         let ProcessCost { fork, moved } = self.machine().build().process;
         if let Some(moved) = moved {
             let _ = self.populate(process, moved, fork.anon).await;

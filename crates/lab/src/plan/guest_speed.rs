@@ -32,16 +32,18 @@ const MEM: &str = "512M";
 const GUESTS: u64 = 3;
 
 /// A phase, the cost that decides about it, and those that are taken to be as much dearer.
-const PHASES: [(&str, &str, &[&str]); 10] = [
+const PHASES: [(&str, &str, &[&str]); 12] = [
     ("calls", "syscall", &["file_open", "read_clock"]),
     ("copied", "copy_page", &[]),
     ("faults", "minor_fault", &["access_fault", "remap"]),
+    ("started", "start_process", &[]),
     ("locked", "populate_page", &[]),
     ("fresh", "first_use", &[]),
     ("mapped", "map_around", &[]),
     ("made", "file_create", &[]),
     ("removed", "file_unlink", &[]),
-    ("read", "readahead_page", &["io_request"]),
+    ("asked", "io_request", &[]),
+    ("read", "readahead_page", &[]),
     ("written", "writeback_page", &[]),
 ];
 

@@ -54,6 +54,8 @@ const DEFAULTS: [DefaultCost; CostOp::COUNT] = [
     row(CostOp::ReclaimLeaf, "reclaim_leaf", 85),
     // [I] as much as a kept page on the inactive list.
     row(CostOp::DeactivatePage, "deactivate_page", 80),
+    // Not measured where nobody copies the host's mappings.
+    row(CostOp::StartProcess, "start_process", 0),
     // [I] without a call, by the vDSO.
     row(CostOp::ReadClock, "read_clock", 0),
     // [S4] 660 us for 512 faults and one memset of 2 MiB: 960 beyond the clearing.
