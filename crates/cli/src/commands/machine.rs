@@ -8,7 +8,7 @@ use crate::printer::{Failure, Printer};
 pub(crate) fn machine(args: &MachineArgs, printer: &Printer) -> Result<(), Failure> {
     match &args.command {
         MachineCommand::Probe { backend: Some(backend), .. } => {
-            printer.note("timing calls, faults and pages in two guests; it takes some ten seconds");
+            printer.note("timing calls, faults and pages in three guests; it takes some fifteen seconds");
             printer.data(&lab::guest_speed::probe(backend, &lab::HostPolicy::default())?)
         }
         MachineCommand::Probe { dir, backend: None } => {

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 #[cfg(unix)]
 use ::capture::CaptureError;
 use policy::PolicyError;
+use sim::machines::MachineError;
 use thiserror::Error;
 use trace::requests::TraceError;
 use workload::scenario::ScenarioProblem;
@@ -226,6 +227,12 @@ impl From<ParamError> for LabError {
 impl From<ScenarioProblem> for LabError {
     fn from(problem: ScenarioProblem) -> Self {
         Self::Value(Box::new(problem))
+    }
+}
+
+impl From<MachineError> for LabError {
+    fn from(error: MachineError) -> Self {
+        Self::Machine { message: error.to_string(), hint: Some(error.hint()) }
     }
 }
 

@@ -193,8 +193,7 @@ fn disk(table: &Table<'_>, entry: &Entry<'_>, changed: &mut Changed<'_>) -> Resu
 /// # Errors
 /// No machine has this name.
 pub fn of_machine(name: &str) -> Result<String, LabError> {
-    let spec = MachineSpec::parse(name)
-        .map_err(|error| LabError::Machine { message: error.to_string(), hint: Some(error.hint()) })?;
+    let spec = MachineSpec::parse(name)?;
     let mut text = String::new();
     let mut line = |line: String| writeln!(text, "{line}").expect("text can be written to");
     line(format!("# {}. {}.", spec.help, spec.source));

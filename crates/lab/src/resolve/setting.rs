@@ -75,8 +75,7 @@ impl Setting {
         kernel_name::check_lists(kernel, &sysctls)?;
         let (kernel, policy) = (kernel_name::version_of(kernel), kernel_name::policy_of(kernel));
         lacks::check_sysctls(&kernel, pairs)?;
-        let (hardware, layout) = machines::build(machine, mem, &kernel)
-            .map_err(|error| LabError::Machine { message: error.to_string(), hint: Some(error.hint()) })?;
+        let (hardware, layout) = machines::build(machine, mem, &kernel)?;
         let spec = MachineSpec::parse(machine).expect("it was just built");
         let mut notes: Vec<String> = spec.assumed(&kernel).into_iter().collect();
         notes.extend(lacks::assumed_of_machine(&kernel, &layout));

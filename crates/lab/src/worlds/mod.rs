@@ -36,6 +36,7 @@ mod summary;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use sim::machines::MachineSpec;
 use units::parse_nanos;
 use workload::scenario::{Backend, Scenario, UML_MACHINE, lru_gen_of};
 use workload::{WorkloadSpec, catalog};
@@ -135,6 +136,9 @@ impl WorldsRequest {
         let named = self.kernel.as_deref().map(|name| kernel_named(name, &Names::default())).transpose()?;
         let file = machine_file::of_option(self.machine.as_deref())?;
         let machine = file.map(|file| file.machine).or_else(|| self.machine.clone());
+        if let Some(machine) = &machine {
+            MachineSpec::parse(machine)?;
+        }
         let (real, kernel) = match &backend {
             Backend::Host => return Err(WorldsError::NotThere(backend.to_string()).into()),
             Backend::Sim => {
