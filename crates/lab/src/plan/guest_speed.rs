@@ -116,6 +116,8 @@ fn fitted(
     let machine = MachineSpec::find(UML_MACHINE).expect("it is one of the machines");
     let named = |name: &str| PHASES.iter().any(|(_, cost, others)| *cost == name || others.contains(&name));
     let mut costs: Costs = machine.costs.names().filter(|(name, _)| named(name)).collect();
+    // A host cannot be so fast that an operation costs nothing.
+    let least: Vec<f64> = costs.iter().map(|(_, cost)| cost.0 as f64 / 10.0).collect();
     // Twice: a little of a phase is what only later ones tell.
     for (phase, name, others) in PHASES.iter().chain(&PHASES) {
         let (phase, name) = (*phase, *name);
@@ -126,8 +128,7 @@ fn fitted(
         let (now, then) = (model(&costs, phase)?, model(&dearer, phase)?);
         let Nanos(before) = costs[place].1;
         let per_nano = (then - now) / STEP.0 as f64;
-        // A host cannot be so fast that an operation costs nothing.
-        let after = (before as f64 + ((wanted - now) / per_nano)).max(before as f64 / 10.0);
+        let after = (before as f64 + ((wanted - now) / per_nano)).max(least[place]);
         costs[place].1 = Nanos(after.round() as u64);
         let factor = after / before as f64;
         for (_, cost) in costs.iter_mut().filter(|(other, _)| others.contains(other)) {
