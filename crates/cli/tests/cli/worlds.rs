@@ -25,7 +25,7 @@ fn worlds_are_summed_up_in_every_form() {
      sequential-readers  global  slowest_reader_seconds       3     100.0     0 %
      sequential-readers  global  fastest_reader_seconds       1     100.0     0 %
     exit 0
-    "#);
+    ");
     assert_eq!(scene.names(), ["worlds", "worlds/worlds.parquet", "worlds/worlds.txt"]);
     // Nothing is left to run: each form is that of the same table.
     let json: serde_json::Value =
