@@ -64,7 +64,7 @@ const INITRAMFS: u64 = 186;
 /// bit. `MADV_PAGEOUT` of 1000 mapped pages of a file side by side takes the last one each, and where mappings follow
 /// by runs a quarter more. What `mlock` maps took a twenty-third of a fault on another host.
 ///
-/// Another host is another machine: calls and faults of a small virtual one took five and three times as long.
+/// Another host is another machine: calls and faults of a small virtual one took 2.6 and 2.2 times as long.
 /// `pagetide machine probe --on uml:VERSION` measures these costs.
 pub(super) const COSTS: CostTable = CostTable::DEFAULT.with(&[
     (CostOp::Syscall, 5_500),

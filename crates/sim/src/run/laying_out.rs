@@ -5,7 +5,7 @@
 
 use std::cell::RefCell;
 
-use kernel::machine::CostOp;
+use kernel::machine::{CostOp, LaidOut};
 use kernel::{Errno, Machine};
 use units::{Bytes, Seed};
 
@@ -22,7 +22,7 @@ pub(super) fn lay_out<'f>(
     seed: Seed,
     files: &[&'f (String, Bytes)],
 ) -> Result<(), (&'f str, Errno)> {
-    sampler.borrow_mut().beforehand(kernel, || {
+    let lay_out = || {
         for (path, size) in files {
             kernel.lay_out_file(path, *size).map_err(|errno| (&**path, errno))?;
             // How fast a disk is that day decides where a run begins in the periods of the kernel's workers.
@@ -30,5 +30,9 @@ pub(super) fn lay_out<'f>(
             kernel.machine().charge(CostOp::LayOutPage, size.to_pages_ceil().0 * percent / 100);
         }
         Ok(())
-    })
+    };
+    match kernel.machine().build().laid_out {
+        LaidOut::LongAgo => lay_out(), // Memory knows nothing of it.
+        LaidOut::JustBefore => sampler.borrow_mut().beforehand(kernel, lay_out),
+    }
 }

@@ -18,7 +18,7 @@ pub(crate) const ADDRESSES: &str = "\
     19.668 ( 0.011 ms): dd/92 dup2(oldfd: 4</etc/services>)                                          = 0
     19.730 ( 0.016 ms): dd/92 lseek(offset: 512, whence: SET)                                        = 512
     19.894 ( 1.963 ms): dd/92 read(buf: 0x564831ca5000, count: 4096)                                 = 4096
-    21.895 ( 0.139 ms): dd/92 write(fd: 1</tmp/out.bin>, buf: 0x564831ca5000, count: 4096)           = 4096
+    21.895 ( 0.139 ms): dd/92 write(fd: 1</srv/out.bin>, buf: 0x564831ca5000, count: 4096)           = 4096
     22.314 ( 0.013 ms): dd/92 write(fd: 2</dev/null>, buf: 0x7fffe8072710, count: 31)                = 31
     22.457 (         ): dd/92 exit_group()                                                          = ?
      5.769 ( 0.218 ms): bash/91 clone(clone_flags: CHILD_CLEARTID|CHILD_SETTID|0x11, child_tidptr: 0x7fa4600f5a10) = 92 (bash)
@@ -50,13 +50,13 @@ fn children_come_behind_the_call_that_made_them_and_files_are_those_behind_descr
      5713  218 t0 clone    task 1 0+0 0
     16253  319 t1 exec     - 0+0 0
     19838 1963 t1 read     /etc/services 512+4096 0
-    21839  139 t1 write    /tmp/out.bin 0+4096 0
+    21839  139 t1 write    /srv/out.bin 0+4096 0
     22401    0 t1 exit     - 0+0 0
     ");
     insta::assert_snapshot!(files(&trace), @"
     /etc/locale.alias 8192
     /etc/services 4608
-    /tmp/out.bin 0
+    /srv/out.bin 0
     ");
     insta::assert_snapshot!(gaps(&trace), @"
     which pages of mappings were touched is not in a log of perf-trace

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::figures::spread;
 use super::found::{Advice, OtherDisk, Practice, SampleCheck, Sized, SizedPoint, Spread, VerifiedPoint};
 use super::settings::settings;
-use crate::document::Records;
+use crate::document::{Paste, Records};
 use crate::judge::known::Known;
 
 /// Everything, as one JSON object.
@@ -58,11 +58,14 @@ pub(super) fn point(point: &SizedPoint) -> Value {
     })
 }
 
+/// Settings to paste.
+pub(super) fn pastes(pastes: &[Paste]) -> Vec<Value> {
+    let one = |paste: &Paste| json!({ "of": paste.to, "lines": paste.lines, "lacks": paste.lacks });
+    pastes.iter().map(one).collect()
+}
+
 fn advice(advice: &Advice, sized: &Sized) -> Value {
-    let lines: Vec<Value> = settings(sized)
-        .iter()
-        .map(|paste| json!({ "of": paste.to, "lines": paste.lines, "lacks": paste.lacks }))
-        .collect();
+    let lines = pastes(&settings(sized));
     json!({
         "memory_max_bytes": advice.max,
         "memory_high_bytes": advice.high,

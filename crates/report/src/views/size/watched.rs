@@ -5,6 +5,7 @@
 
 use serde_json::{Value, json};
 
+use super::data::pastes;
 use super::figures::mib;
 use super::found::{Advice, Patch};
 use super::settings::pasted;
@@ -191,11 +192,7 @@ impl Watched {
 
     fn value(&self) -> Value {
         let advice = self.advice.as_ref().map(|advice| {
-            let lines = pasted(Some(advice), &self.patches);
-            let lines: Vec<Value> = lines
-                .iter()
-                .map(|paste| json!({ "of": paste.to, "lines": paste.lines, "lacks": paste.lacks }))
-                .collect();
+            let lines = pastes(&pasted(Some(advice), &self.patches));
             json!({
                 "memory_max_bytes": advice.max,
                 "memory_high_bytes": advice.high,
