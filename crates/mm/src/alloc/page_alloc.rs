@@ -360,9 +360,15 @@ impl<T: Trace> PageAllocator<T> {
     /// the request.
     #[inline]
     pub(super) fn passes_watermark(&mut self, id: ZoneId, request: &Request) -> bool {
+        let free = self.zones[id.index()].free_pages().0;
+        self.passes_watermark_with(id, request, free)
+    }
+
+    /// The same with so many free pages.
+    #[inline]
+    pub(super) fn passes_watermark_with(&mut self, id: ZoneId, request: &Request, free: u64) -> bool {
         let Request { order, highest_zoneidx, flags, .. } = *request;
         let zone = &mut self.zones[id.index()];
-        let free = zone.free_pages().0;
         if self.version.rules.pcp == PcpGeneration::AutoSize && !zone.watermarks.below_high {
             if zone.watermark_ok(order, zone.watermarks.mark(Mark::High), highest_zoneidx, flags, free) {
                 return true;
@@ -529,7 +535,7 @@ impl<T: Trace> PageAllocator<T> {
     }
 
     /// The end of a per-CPU list that a refill puts its first block at.
-    fn refill_end(&self, gfp: Gfp) -> End {
+    pub(super) fn refill_end(&self, gfp: Gfp) -> End {
         match self.version.rules.cold_order {
             ColdOrder::Falling => End::Head,
             ColdOrder::Rising => self.end_for(gfp),

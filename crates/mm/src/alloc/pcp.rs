@@ -643,7 +643,7 @@ impl TypeOf {
 
 /// Whether the lists are one, for single pages of all types.
 #[inline]
-fn is_single(rules: &Rules) -> bool {
+pub(super) fn is_single(rules: &Rules) -> bool {
     rules.pcp_lists == PcpLists::Single && rules.pcp == PcpGeneration::Classic
 }
 

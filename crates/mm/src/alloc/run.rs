@@ -1,7 +1,7 @@
 //! Single pages for one task, taken one after the other as [`PageAllocator::alloc`] takes each, where all that it
 //! does between two of them is known beforehand: the zone and its mark, the list, its end.
 //!
-//! A refill leaves fewer free pages to the next one's mark: after its first page the zonelist is walked again. A run
+//! A refill leaves fewer free pages to the next one's mark: after its first page the zone is to pass it again. A run
 //! ends where that comes to something else, does not begin where kswapd is to be woken, and takes no pages of another
 //! type. Next: [`super::page_alloc`].
 
@@ -11,6 +11,7 @@ use units::{CpuId, NodeId, Order, Pages, Pfn};
 use crate::alloc::buddy::End;
 use crate::alloc::flags::{AllocFlags, gfp_zone};
 use crate::alloc::page_alloc::{PageAllocator, Request};
+use crate::alloc::pcp::is_single;
 use crate::base::event::Trace;
 use crate::base::gfp::Gfp;
 use crate::base::layout::ZoneId;
@@ -121,21 +122,24 @@ impl<T: Trace> PageAllocator<T> {
         blocks > 0 && zone.free_area.free_of(request.want) >= u64::from(blocks)
     }
 
-    /// The next pages of the run, as many as `taken` holds at most: single, without an owner; all else is for whoever
-    /// takes them to set. Returns how many.
+    /// The next pages of the run, as many as `taken` holds at most: single ones; all else is for whoever takes them to
+    /// set. Returns how many.
     pub(crate) fn take_of_run(&mut self, run: &mut Run, taken: &mut [Pfn]) -> usize {
         let mut count = 0;
         while count < taken.len() {
-            if core::mem::take(&mut run.is_refilled) && self.first_zone(&run.request) != Some(run.zone) {
+            // A walk comes to what the first one came to, unless a refill left the zone below its mark.
+            if core::mem::take(&mut run.is_refilled) && !self.passes_watermark(run.zone, &run.request) {
                 break;
             }
-            let mut places = &mut taken[count..];
+            let (rules, places) = (&self.version.rules, &mut taken[count..]);
             if core::mem::take(&mut run.refills) {
-                run.refilled += self.refill_own(run.zone, run.pcp, &run.request);
-                run.is_refilled = true;
-                places = &mut places[..1];
+                count += match self.refills_in_order(run) {
+                    true => self.take_refill(run, places),
+                    false => self.take_refilled(run, places),
+                };
+                continue;
             }
-            let (rules, want, wanted) = (&self.version.rules, run.request.want, places.len());
+            let (want, wanted) = (run.request.want, places.len());
             let got = self.pcps[run.pcp].take_singles(&mut self.frames, rules, want, run.end, places);
             count += got;
             if got < wanted {
@@ -146,6 +150,49 @@ impl<T: Trace> PageAllocator<T> {
             }
         }
         run.taken += u32::try_from(count).expect("a run is short");
+        count
+    }
+
+    /// Whether pages leave the list of a run in the order in which a refill puts them there.
+    fn refills_in_order(&self, run: &Run) -> bool {
+        !is_single(&self.version.rules) && self.refill_end(run.request.gfp) == run.end
+    }
+
+    /// Refills the list of a run, and takes a page off it.
+    fn take_refilled(&mut self, run: &mut Run, places: &mut [Pfn]) -> usize {
+        run.refilled += self.refill_own(run.zone, run.pcp, &run.request);
+        run.is_refilled = true;
+        let (rules, want) = (&self.version.rules, run.request.want);
+        self.pcps[run.pcp].take_singles(&mut self.frames, rules, want, run.end, &mut places[..1])
+    }
+
+    /// The same where the pages come off in the order in which they are put there: the first one, and as many as there
+    /// are places for if the walk after it allows, go past the list.
+    fn take_refill(&mut self, run: &mut Run, places: &mut [Pfn]) -> usize {
+        let Run { zone, pcp, request, .. } = *run;
+        let (watermarks, free) =
+            (&self.zones[zone.index()].watermarks, self.zones[zone.index()].free_pages().0);
+        let rules = &self.version.rules;
+        let pages = self.pcps[pcp].refill_blocks(rules.pcp, Order(0), watermarks.below_high);
+        let left = free - u64::from(pages);
+        run.refilled += pages;
+        run.is_refilled = places.len() == 1 || !self.passes_watermark_with(zone, &request, left);
+        let most = if run.is_refilled { 1 } else { places.len() };
+        let (frames, pcp, rules) = (&mut self.frames, &mut self.pcps[pcp], &self.version.rules);
+        let (want, mut count) = (request.want, 0);
+        self.zones[zone.index()].free_area.take_singles(frames, want, pages, |frames, (Pfn(head), pages)| {
+            let singles = (head..head + pages).zip(&mut places[count..most]);
+            let past = singles.map(|(pfn, place)| {
+                *place = Pfn(pfn);
+                frames.set_order(Pfn(pfn), Order(0));
+            });
+            let past = past.count();
+            count += past;
+            let (past, end) = (past as u32, run.end);
+            if past < pages {
+                pcp.refill_with_singles(frames, rules, (Pfn(head + past), pages - past), want, end, None);
+            }
+        });
         count
     }
 
