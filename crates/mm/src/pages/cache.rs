@@ -34,7 +34,7 @@ use crate::pages::mapped::FileMaps;
 use crate::pages::pace::Pace;
 use crate::pages::swap_spaces::SwapSpaces;
 use crate::pages::tree::{
-    EMPTY, Mapping, Mappings, NO_NODE, SHADOW_BIT, SLOTS, Slot, decode, encode_page, encode_shadow,
+    EMPTY, LeafSlots, Mapping, Mappings, NO_NODE, SHADOW_BIT, SLOTS, Slot, decode, encode_page, encode_shadow,
 };
 use crate::slab::object::{Object, ObjectAlloc};
 use crate::slab::table::SlabId;
@@ -223,15 +223,15 @@ impl PageCache {
     }
 
     /// Single pages with nothing attached leave the leaf of a mapping that `index` is in, and a shadow of each stays,
-    /// which `next` makes. Their frames and what is counted of them are the caller's. Returns how many.
+    /// which `put` puts there. Their frames and what is counted of them are the caller's. Returns how many.
     #[inline]
     pub(crate) fn leave_shadows(
         &mut self,
         mapping: MappingId,
         index: u32,
-        next: impl FnMut() -> Option<(u32, Shadow)>,
+        put: impl FnOnce(&mut LeafSlots<'_>) -> u32,
     ) -> u32 {
-        let count = self.trees.put_shadows(mapping, index, next);
+        let count = self.trees.put_shadows(mapping, index, put);
         let tree = &mut self.trees.list[mapping.0 as usize];
         tree.pages -= count;
         if tree.pages == 0 {

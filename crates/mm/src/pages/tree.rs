@@ -64,8 +64,21 @@ pub(super) fn decode(entry: u64) -> Slot {
     }
 }
 
+#[inline]
 pub(super) fn encode_shadow(shadow: Shadow) -> u64 {
     shadow.pack() | SHADOW_BIT
+}
+
+/// The slots of one leaf.
+#[derive(Debug)]
+pub(crate) struct LeafSlots<'a>(&'a mut [u64]);
+
+impl LeafSlots<'_> {
+    /// Leaves a shadow where the page of this index was.
+    #[inline]
+    pub(crate) fn put_shadow(&mut self, index: u32, shadow: Shadow) {
+        self.0[(index & 63) as usize] = encode_shadow(shadow);
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -473,26 +486,20 @@ impl Mappings {
         (old, (used == 0).then_some(leaf_id))
     }
 
-    /// Puts shadows into slots that hold pages, all of the leaf that `index` is in, until there is no `next` one.
-    /// Returns how many.
+    /// Lets `put` put shadows into slots that hold pages, all of the leaf that `index` is in; it says how many.
     #[inline]
     pub(super) fn put_shadows(
         &mut self,
         mapping: MappingId,
         index: u32,
-        mut next: impl FnMut() -> Option<(u32, Shadow)>,
+        put: impl FnOnce(&mut LeafSlots<'_>) -> u32,
     ) -> u32 {
         let tree = &mut self.list[mapping.0 as usize];
         let leaf = tree.leaf(index >> 6);
-        let slots = match leaf {
+        let count = put(&mut LeafSlots(match leaf {
             Some(id) => &mut self.leaves[id as usize].slots[..],
             None => core::slice::from_mut(&mut tree.head),
-        };
-        let mut count = 0;
-        while let Some((index, shadow)) = next() {
-            slots[(index & 63) as usize] = encode_shadow(shadow);
-            count += 1;
-        }
+        }));
         if let Some(id) = leaf {
             let leaf = &mut self.leaves[id as usize];
             leaf.shadows += u8::try_from(count).expect("a leaf has 64 slots");

@@ -161,28 +161,10 @@ impl PageCache {
         if core.alloc.goes_one_by_one() {
             return past;
         }
-        let is_mark = lru.marks_first_access(core);
         self.trees.each_stretch(mapping, pages, |first, entries| {
-            if first != past {
-                return false;
-            }
-            for &entry in entries {
-                let Slot::Page(pfn) = decode(entry) else { return false };
-                let flags = core.alloc.frames.flags_mut(pfn);
-                if flags.has_any(PageFlags::LOCKED.set(PageFlags::READAHEAD)) {
-                    return false;
-                }
-                if *last != Some(pfn) {
-                    if is_mark && !flags.has(PageFlags::REFERENCED) {
-                        *flags = flags.set(PageFlags::REFERENCED);
-                    } else {
-                        lru.mark_accessed(core, cpu, pfn);
-                    }
-                    *last = Some(pfn);
-                }
-                past += 1;
-            }
-            true
+            let read = if first == past { read_entries(core, lru, cpu, entries, last) } else { 0 };
+            past += read as u32;
+            read == entries.len()
         });
         past
     }
@@ -196,26 +178,27 @@ impl PageCache {
         mut each: impl FnMut(Option<Pfn>),
     ) {
         let mut next = pages.start;
-        // A folio that did not begin before these places begins where its entry is met first.
-        let (mut before, mut frame) = (EMPTY, 0);
+        // The last entry, and the frame that follows in its folio.
+        let (mut before, mut following) = (EMPTY, 0);
         self.trees.each_stretch(mapping, pages.clone(), |first, entries| {
             (next..first).for_each(|_| each(None));
-            next = first;
+            if first == pages.start
+                && let Slot::Page(head) = decode(entries[0])
+            {
+                (before, following) = (entries[0], head.0 + (first - frames.index(head)));
+            }
             for &entry in entries {
                 each(match decode(entry) {
                     Slot::Page(head) => {
-                        frame = match entry == before {
-                            true => frame + 1,
-                            false if next == pages.start => head.0 + (next - frames.index(head)),
-                            false => head.0,
-                        };
+                        let frame = if entry == before { following } else { head.0 };
+                        following = frame + 1;
                         Some(Pfn(frame))
                     }
                     _ => None,
                 });
                 before = entry;
-                next += 1;
             }
+            next = first + entries.len() as u32;
             true
         });
         (next..pages.end).for_each(|_| each(None));
@@ -232,6 +215,36 @@ impl PageCache {
             true
         });
     }
+}
+
+/// Reads pages at the beginning of a stretch of a leaf: see [`PageCache::read_present`]. Returns how many.
+fn read_entries<T: Trace>(
+    core: &mut Core<T>,
+    lru: &mut Lru,
+    cpu: CpuId,
+    entries: &[u64],
+    last: &mut Option<Pfn>,
+) -> usize {
+    let is_mark = lru.marks_first_access(core);
+    let (mut count, mut before) = (0, *last);
+    for &entry in entries {
+        let Slot::Page(pfn) = decode(entry) else { break };
+        let flags = core.alloc.frames.flags_mut(pfn);
+        if flags.has_any(PageFlags::LOCKED.set(PageFlags::READAHEAD)) {
+            break;
+        }
+        if before != Some(pfn) {
+            if is_mark && !flags.has(PageFlags::REFERENCED) {
+                *flags = flags.set(PageFlags::REFERENCED);
+            } else {
+                lru.mark_accessed(core, cpu, pfn);
+            }
+            before = Some(pfn);
+        }
+        count += 1;
+    }
+    *last = before;
+    count
 }
 
 impl Mappings {

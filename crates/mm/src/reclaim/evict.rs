@@ -140,30 +140,31 @@ fn evict_singles<T: Trace>(
 ) -> u32 {
     let special = special.set(PageFlags::PRIVATE);
     let first = pages.first().and_then(|&pfn| core.alloc.frames.single_of_file(pfn));
-    let Some((flags, owner, index, group)) =
-        first.filter(|&(flags, ..)| !flags.has_any(special) && frees_in_a_row(core, lru))
+    let Some((_, _, _, group)) = first.filter(|first| !first.0.has_any(special) && frees_in_a_row(core, lru))
     else {
         return 0;
     };
     let (memcg, (_, node)) = (MemcgId(group), core.page_place(pages[0]));
     let mut ages = lru.begin_evictions(core, memcg, node, target);
-    let (first_chunk, mut rest) = (chunk_of(pages[0]), pages[1..].iter());
-    let mut next = || {
-        let pfn = *rest.next()?;
+    let first_chunk = chunk_of(pages[0]);
+    let is_one = |&pfn: &Pfn| {
         let (flags, owner, index, of) = core.alloc.frames.single_of_file(pfn)?;
         let is_near = chunk_of(pfn) == first_chunk || core.page_place(pfn).1 == node;
         (of == group && !flags.has_any(special) && is_near).then_some((owner, index, flags))
     };
-    let (mut page, mut freed) = (Some((owner, index, flags)), 0);
-    while let Some((owner, first, _)) = page {
+    let mut freed = 0;
+    while let Some((owner, first, _)) = pages.get(freed as usize).and_then(is_one) {
         // As many as are in one leaf.
-        freed += cache.leave_shadows(MappingId(owner), first, || {
-            let (of, index, flags) = page?;
-            if of != owner || (index >> 6) != (first >> 6) {
-                return None;
+        freed += cache.leave_shadows(MappingId(owner), first, |slots| {
+            let mut count = 0;
+            for (of, index, flags) in pages[freed as usize..].iter().map_while(is_one) {
+                if of != owner || (index >> 6) != (first >> 6) {
+                    break;
+                }
+                slots.put_shadow(index, ages.next_shadow(flags));
+                count += 1;
             }
-            page = next();
-            Some((index, ages.next_shadow(flags)))
+            count
         });
     }
     lru.end_evictions(core, &ages, freed);
