@@ -180,13 +180,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Whether a request in the slow path would find nobody to wake, and nothing of its own to send off.
     pub(crate) fn would_wake_nobody(&self, gfp: Gfp) -> bool {
         let cpu = self.machine().current_cpu();
-        let sleeps = |&zone| {
-            let node = self.mem(|mem| mem.core.alloc.zone(zone).node);
-            self.machine().has_waiters(self.shared.queues[node.index()].kswapd)
-        };
+        let sleeps = |node: NodeId| self.machine().has_waiters(self.shared.queues[node.index()].kswapd);
         gfp.has(Gfp::KSWAPD_RECLAIM)
             && self.shared.plugs.borrow().is_empty()
-            && !self.mem(|mem| mem.core.alloc.zonelist(cpu, gfp).to_vec()).iter().any(sleeps)
+            && self.mem(|mem| {
+                let alloc = &mem.core.alloc;
+                !alloc.zonelist(cpu, gfp).iter().any(|&zone| sleeps(alloc.zone(zone).node))
+            })
     }
 
     pub(crate) fn wake_all_kswapds(&self, gfp: Gfp, order: Order) {

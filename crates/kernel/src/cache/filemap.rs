@@ -94,12 +94,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// The folio in which the last read of this file ended, if this one starts in it.
     fn continued_folio(&self, file: &OpenFile, first: u32) -> Option<Pfn> {
         let previous = file.readahead.get().previous?;
-        let find = |index| match self.mem(|mem| mem.cache.find(file.inode.mapping, index)) {
-            Slot::Page(pfn) => Some(pfn),
-            _ => None,
-        };
-        let (last, next) = (find(previous)?, find(first)?);
-        (last == next).then_some(last)
+        self.mem(|mem| {
+            let Slot::Page(pfn) = mem.cache.find(file.inode.mapping, first) else { return None };
+            let (frames, place) = (&mem.core.alloc.frames, mem.core.alloc.frames.index(pfn));
+            (place..place + frames.pages(pfn)).contains(&previous).then_some(pfn)
+        })
     }
 
     /// A valid page at `index`; `request` pages are wanted from there (`filemap_get_pages`). None:

@@ -216,6 +216,12 @@ impl Memcgs {
         self.stats[self.slot(memcg, node)].local[stat as usize]
     }
 
+    /// All counters of `memcg`'s own pages on `node`, exact.
+    #[inline]
+    pub(crate) fn local_stats(&self, memcg: MemcgId, node: NodeId) -> &[u64; MemcgStat::COUNT] {
+        &self.stats[self.slot(memcg, node)].local
+    }
+
     /// A counter of the subtree below `memcg` on `node`, exact: a sum over the subtree where it is not
     /// kept.
     pub fn live_stat(&self, memcg: MemcgId, node: NodeId, stat: MemcgStat) -> u64 {

@@ -208,6 +208,7 @@ impl Vfs {
     }
 
     /// Objects on one list.
+    #[inline]
     pub(crate) fn listed_on(&self, lru: VfsLru, memcg: MemcgId, node: NodeId) -> u64 {
         match lru {
             VfsLru::Dentry => self.dentries.lru.len(memcg, node),

@@ -86,6 +86,7 @@ impl<I: ListId + core::fmt::Debug> ObjectLru<I> {
         self.lists[self.index(memcg, node)].first()
     }
 
+    #[inline]
     pub(super) fn len(&self, memcg: MemcgId, node: NodeId) -> u64 {
         u64::from(self.lists[self.index(memcg, node)].len())
     }

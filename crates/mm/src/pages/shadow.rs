@@ -28,9 +28,13 @@ impl PageCache {
         if leaves == 0 {
             return 0;
         }
-        let of = |stat| -> u64 { core.nodes().map(|node| core.cgroups.local_stat(memcg, node, stat)).sum() };
-        let lru: u64 = LruList::ALL.iter().map(|list| of(list.stat())).sum();
-        let slab = of(MemcgStat::SlabReclaimableBytes) + of(MemcgStat::SlabUnreclaimableBytes);
+        let (mut lru, mut slab) = (0, 0);
+        for node in core.nodes() {
+            let local = core.cgroups.local_stats(memcg, node);
+            lru += LruList::ALL.iter().map(|list| local[list.stat() as usize]).sum::<u64>();
+            slab += local[MemcgStat::SlabReclaimableBytes as usize];
+            slab += local[MemcgStat::SlabUnreclaimableBytes as usize];
+        }
         leaves.saturating_sub((lru + (slab / PAGE_SIZE)) >> 3)
     }
 

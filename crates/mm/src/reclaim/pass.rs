@@ -27,7 +27,9 @@ use crate::cgroup::walk::{Walk, WalkKind};
 use crate::core::Core;
 use crate::lru::lists::{Lru, LruList};
 use crate::reclaim::run::{DEF_PRIORITY, Met, Reclaimer, SWAP_CLUSTER_MAX, ScanControl};
-use crate::reclaim::scan_balance::{inactive_is_low, is_anon_low, look_at_target, scan_balance};
+use crate::reclaim::scan_balance::{
+    can_age_anon, inactive_is_low, is_anon_low, look_at_target, scan_balance,
+};
 use crate::reclaim::state::Reclaim;
 use crate::version::rules::{Aging, Compaction, MemcgWalk, ProtectedScan, SmallScans};
 
@@ -49,6 +51,11 @@ pub struct LruvecScan {
 }
 
 impl LruvecScan {
+    /// A visit that begins, with these quotas; `aged`: it is over at once.
+    const fn new(memcg: MemcgId, node: NodeId, quota: [u64; 4], finish_quota: bool, aged: bool) -> Self {
+        Self { memcg, node, quota, due: quota, reclaimed: 0, finish_quota, next: 0, aged }
+    }
+
     /// Pages of `list`, one of [`LruList::EVICTABLE`], that are still to be looked at.
     pub fn left(&self, list: LruList) -> u64 {
         self.quota[list as usize]
@@ -147,24 +154,31 @@ impl Reclaim {
             return None;
         }
         let protection = protection_from_scan(core, memcg, sc);
+        let lruvec = lru.lruvec(memcg, node);
+        let mut sizes = [0; 4];
+        for list in LruList::EVICTABLE {
+            sizes[list as usize] = lruvec.size(list, sc.reclaim_idx);
+        }
+        let saves_up = core.rules().small_scans == SmallScans::Saved;
+        if sizes == [0; 4] && protection == 0 && !saves_up && !can_age_anon(core) {
+            // There is nothing to look at, and nothing to remember.
+            return Some(LruvecScan::new(memcg, node, [0; 4], false, true));
+        }
         let balance = scan_balance(core, lru, memcg, node, sc);
         let online = core.cgroups[memcg].online;
         let mut quota = [0; 4];
-        for list in LruList::EVICTABLE {
-            let size = lru.lruvec(memcg, node).size(list, sc.reclaim_idx);
+        for (list, size) in LruList::EVICTABLE.into_iter().zip(sizes) {
             let scan = if size == 0 && protection == 0 {
                 0
             } else {
                 let due = quota_of(core, memcg, size, protection, sc.priority);
                 balance.scan(list.is_file(), due, online)
             };
-            quota[list as usize] = match core.rules().small_scans {
-                SmallScans::Saved => save_up(self.saved_scan(list, memcg, node), scan),
-                SmallScans::Made => scan,
-            };
+            quota[list as usize] =
+                if saves_up { save_up(self.saved_scan(list, memcg, node), scan) } else { scan };
         }
         let finish_quota = sc.reclaimer == Reclaimer::Direct && sc.priority == DEF_PRIORITY;
-        Some(LruvecScan { memcg, node, quota, due: quota, reclaimed: 0, finish_quota, next: 0, aged: false })
+        Some(LruvecScan::new(memcg, node, quota, finish_quota, false))
     }
 }
 

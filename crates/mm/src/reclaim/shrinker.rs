@@ -234,7 +234,7 @@ fn debtor<T: Trace>(core: &Core<T>, memcg: MemcgId) -> MemcgId {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn freeable<T: Trace>(
     core: &Core<T>,
     cache: &PageCache,
@@ -246,10 +246,12 @@ fn freeable<T: Trace>(
     match shrinker {
         Shrinker::ShadowNodes => cache.freeable_shadow_leaves(core, memcg),
         Shrinker::SuperBlock => {
-            let listed: u64 = VfsLru::ALL.iter().map(|&lru| fs.vfs.listed_on(lru, memcg, node)).sum();
+            let dentries = fs.vfs.listed_on(VfsLru::Dentry, memcg, node);
+            let inodes = fs.vfs.listed_on(VfsLru::Inode, memcg, node);
             // XFS counts the evicted inodes of the whole filesystem, for whatever cgroup and node.
-            let listed = listed + fs.vfs.reclaimable.count();
-            listed * core.alloc.sysctls().get(Sysctl::VfsCachePressure) / 100
+            (dentries + inodes + fs.vfs.reclaimable.count())
+                * core.alloc.sysctls().get(Sysctl::VfsCachePressure)
+                / 100
         }
         // What `vfs_cache_pressure` weighs are dentries and inodes.
         Shrinker::XfsBuffers if memcg == MemcgId::ROOT => fs.xfs_buffers.count(node),
