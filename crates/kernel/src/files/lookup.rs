@@ -42,7 +42,17 @@ pub(crate) enum Looked {
 
 /// Splits a path: the directory that the last name is in, and that name.
 pub(crate) fn split_path(path: &str) -> (&str, &str) {
-    path.rsplit_once('/').unwrap_or(("", path))
+    split_at(path, path.bytes().rposition(|byte| byte == b'/')).unwrap_or(("", path))
+}
+
+/// Splits a path: its first name, and what is below that. Names are too short for a search by words.
+fn split_first(path: &str) -> (&str, &str) {
+    split_at(path, path.bytes().position(|byte| byte == b'/')).unwrap_or((path, ""))
+}
+
+/// What is before and behind a slash, if there is one.
+fn split_at(path: &str, slash: Option<usize>) -> Option<(&str, &str)> {
+    slash.map(|slash| (&path[..slash], &path[slash + 1..]))
 }
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
@@ -93,7 +103,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let files = self.shared.files.borrow();
         let mut directory = files.top();
         while !path.is_empty() {
-            let (text, rest) = path.split_once('/').unwrap_or((path, ""));
+            let (text, rest) = split_first(path);
             if !text.is_empty() {
                 let Some(name) = files.spellings.find(text) else { break };
                 let next = files.mounted_at(&directory, name).or_else(|| {

@@ -40,11 +40,13 @@ struct Split<'a> {
 }
 
 fn split(name: &str) -> Split<'_> {
-    let bytes = name.as_bytes();
-    let count = bytes.iter().rev().take(DIGITS_MAX).take_while(|byte| byte.is_ascii_digit()).count();
-    let (prefix, digits) = name.split_at(name.len() - count);
-    let number = digits.bytes().fold(0, |number, digit| (number * 10) + u32::from(digit - b'0'));
-    Split { prefix, digits: count as u8, number }
+    let (mut digits, mut number, mut power) = (0, 0, 1);
+    for byte in name.bytes().rev().take(DIGITS_MAX).take_while(u8::is_ascii_digit) {
+        number += u32::from(byte - b'0') * power;
+        (digits, power) = (digits + 1, power * 10);
+    }
+    let (prefix, _) = name.split_at(name.len() - usize::from(digits));
+    Split { prefix, digits, number }
 }
 
 impl Split<'_> {
