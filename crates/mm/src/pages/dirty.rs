@@ -17,7 +17,6 @@ use crate::alloc::watermark::Mark;
 use crate::base::event::{Reason, Trace, TraceEvent};
 use crate::base::frame::{FrameState, PageFlags};
 use crate::base::ids::MappingId;
-use crate::base::layout::ZoneKind;
 use crate::base::sysctl::Sysctl;
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
@@ -33,13 +32,8 @@ fn dirtyable_pages<T: Trace>(core: &Core<T>, lru: &Lru, node: NodeId) -> u64 {
     let (mut free, mut reserve) = (0, 0);
     for &id in &core.alloc.nodes()[node.index()].zones {
         let zone = core.alloc.zone(id);
-        let kept = ZoneKind::ALL
-            .iter()
-            .map(|&highest_zoneidx| zone.watermarks.reserve(highest_zoneidx))
-            .max()
-            .unwrap_or(0);
         free += zone.free_pages().0;
-        reserve += (zone.watermarks.base(Mark::High) + kept).min(zone.managed.0);
+        reserve += (zone.watermarks.base(Mark::High) + zone.watermarks.reserve_max()).min(zone.managed.0);
     }
     let file = |list| lru.node_pages(list, node);
     free.saturating_sub(reserve) + file(LruList::InactiveFile) + file(LruList::ActiveFile)
@@ -151,15 +145,17 @@ impl PageCache {
         max: u32,
     ) -> Option<(u32, u32)> {
         let mut first = self.trees.next_dirty(mapping, from)?;
-        while !self.start_page(core, mapping, first) {
+        let mut end = loop {
+            if let Some(pages) = self.start_page(core, mapping, first) {
+                break first + pages;
+            }
             first = self.trees.next_dirty(mapping, first.checked_add(1)?)?;
-        }
-        let mut end = first + self.folio_pages(core, mapping, first);
+        };
         while end - first < max
-            && self.trees.next_dirty(mapping, end) == Some(end)
-            && self.start_page(core, mapping, end)
+            && self.trees.is_dirty(mapping, end)
+            && let Some(pages) = self.start_page(core, mapping, end)
         {
-            end += self.folio_pages(core, mapping, end);
+            end += pages;
         }
         Some((first, end - first))
     }
@@ -179,33 +175,28 @@ impl PageCache {
         Some((first, count))
     }
 
-    fn folio_pages<T: Trace>(&self, core: &Core<T>, mapping: MappingId, index: u32) -> u32 {
-        match self.trees.find(mapping, index) {
-            Slot::Page(pfn) => core.alloc.frames.pages(pfn),
-            _ => 1,
-        }
-    }
-
-    fn start_page<T: Trace>(&mut self, core: &mut Core<T>, mapping: MappingId, index: u32) -> bool {
+    /// Starts writeback of the folio at `index`, which is dirty, if it can be; how many pages it has.
+    fn start_page<T: Trace>(&mut self, core: &mut Core<T>, mapping: MappingId, index: u32) -> Option<u32> {
         let Slot::Page(pfn) = self.trees.find(mapping, index) else {
             panic!("a tag without a page at {index} of {mapping:?}")
         };
         if core.alloc.frames.flags(pfn).has(PageFlags::WRITEBACK) {
-            return false; // Dirtied again while it is being written: not twice at a time.
+            return None; // Dirtied again while it is being written: not twice at a time.
         }
         self.clear_dirty(core, pfn);
-        let pages = u64::from(core.alloc.frames.pages(pfn));
+        let of_folio = core.alloc.frames.pages(pfn);
+        let pages = u64::from(of_folio);
         if core.alloc.frames.flags(pfn).has(PageFlags::JOURNAL) {
             // Its buffers are the journal's and not dirty: there is nothing to write yet.
             core.alloc.events.add(VmEvent::NrWritten, pages);
-            return false;
+            return None;
         }
         core.alloc.frames.set_flags(pfn, PageFlags::WRITEBACK);
         let (_, node) = core.page_place(pfn);
         self.under_writeback[node.index()] += pages;
         *self.trees.count_writeback(mapping) += pages;
         core.cgroups.add_stat(core.page_memcg(pfn), node, MemcgStat::FileWriteback, pages);
-        true
+        Some(of_folio)
     }
 
     /// The pages at `first..first + count` of `mapping` are written (`folio_end_writeback`). Those

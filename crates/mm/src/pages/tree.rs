@@ -300,16 +300,28 @@ impl Mappings {
         let was = match tree.leaf(index >> 6) {
             Some(leaf) => {
                 let tags = &mut self.leaves[leaf as usize].dirty;
-                let was = (*tags & bit) != 0;
-                *tags = if dirty { *tags | bit } else { *tags & !bit };
+                let before = *tags;
+                *tags = if dirty { before | bit } else { before & !bit };
                 let any = *tags != 0;
-                tree.nodes.as_mut().expect("it has a leaf").tag(index >> 6, any);
-                was
+                if any != (before != 0) {
+                    tree.nodes.as_mut().expect("it has a leaf").tag(index >> 6, any);
+                }
+                (before & bit) != 0
             }
             None => core::mem::replace(&mut tree.head_dirty, dirty),
         };
         tree.dirty -= u32::from(was);
         tree.dirty += u32::from(dirty);
+    }
+
+    /// Whether the page at `index` is tagged dirty.
+    #[inline]
+    pub(super) fn is_dirty(&self, mapping: MappingId, index: u32) -> bool {
+        let tree = &self.list[mapping.0 as usize];
+        match tree.leaf(index >> 6) {
+            Some(leaf) => (self.leaves[leaf as usize].dirty & (1 << (index & 63))) != 0,
+            None => index == 0 && tree.head_dirty,
+        }
     }
 
     /// The first index from `from` on whose page is tagged dirty.
