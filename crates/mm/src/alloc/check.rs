@@ -194,6 +194,9 @@ impl<T: Trace> PageAllocator<T> {
 
     fn check_pageblocks(&self, id: ZoneId, zone: &Zone) -> Result<(), Violation> {
         let totals = zone.free_area.pageblocks().totals();
+        let mut types = [0; MigrateType::ALL.len()];
+        zone.free_area.pageblocks().iter().for_each(|(_, migrate_type)| types[migrate_type as usize] += 1);
+        ensure!(types == totals, "zone {} has pageblocks of types {types:?}, not {totals:?}", id.0);
         let counted: u32 = totals.iter().sum();
         let block = zone.free_area.blocks.size().pages();
         ensure!(

@@ -64,14 +64,18 @@ pub struct Pageblocks {
     first: u32,
     size: BlockSize,
     types: Vec<MigrateType>,
+    /// How many blocks have each type.
+    totals: [u32; MigrateType::ALL.len()],
 }
 
 impl Pageblocks {
     /// `spanned` frames from `first`, all blocks movable as at boot.
     pub(super) fn new(first: Pfn, spanned: u32, size: BlockSize) -> Self {
         assert!(first.0.is_multiple_of(size.pages()), "zones start at a pageblock");
-        let count = spanned.div_ceil(size.pages()) as usize;
-        Self { first: first.0, size, types: vec![MigrateType::Movable; count] }
+        let count = spanned.div_ceil(size.pages());
+        let mut totals = [0; MigrateType::ALL.len()];
+        totals[MigrateType::Movable as usize] = count;
+        Self { first: first.0, size, types: vec![MigrateType::Movable; count as usize], totals }
     }
 
     #[inline]
@@ -94,15 +98,21 @@ impl Pageblocks {
     /// Retypes the block that holds `pfn`.
     #[inline]
     pub(super) fn set(&mut self, pfn: Pfn, migrate_type: MigrateType) {
-        let index = self.index(pfn);
-        self.types[index] = migrate_type;
+        self.set_all(self.index(pfn), 1, migrate_type);
     }
 
     /// Retypes every pageblock that the block of `order`, no smaller than one, at `pfn` covers.
     pub(super) fn set_covered(&mut self, pfn: Pfn, order: Order, migrate_type: MigrateType) {
-        let first = self.index(pfn);
-        let count = (order.pages() / self.size.pages()) as usize;
-        self.types[first..first + count].fill(migrate_type);
+        self.set_all(self.index(pfn), (order.pages() / self.size.pages()) as usize, migrate_type);
+    }
+
+    /// Retypes `count` blocks from the one with this number on.
+    fn set_all(&mut self, first: usize, count: usize, migrate_type: MigrateType) {
+        for block in &mut self.types[first..first + count] {
+            self.totals[*block as usize] -= 1;
+            self.totals[migrate_type as usize] += 1;
+            *block = migrate_type;
+        }
     }
 
     /// First frame of each block with its type, ascending.
@@ -111,12 +121,8 @@ impl Pageblocks {
     }
 
     /// How many blocks have each type (index [`MigrateType`]).
-    pub fn totals(&self) -> [u32; MigrateType::ALL.len()] {
-        let mut totals = [0; MigrateType::ALL.len()];
-        for &migrate_type in &self.types {
-            totals[migrate_type as usize] += 1;
-        }
-        totals
+    pub const fn totals(&self) -> [u32; MigrateType::ALL.len()] {
+        self.totals
     }
 }
 
