@@ -144,6 +144,9 @@ impl ReadQueues {
     /// Calls `wake` with the queue of each page of a file among `count` from `first` that somebody sleeps on.
     pub(crate) fn each(&self, mapping: MappingId, first: u32, count: u32, mut wake: impl FnMut(QueueId)) {
         let pages = self.pages.borrow();
+        if pages.is_empty() {
+            return;
+        }
         pages.range((mapping, first)..(mapping, first + count)).for_each(|(_, &(queue, _))| wake(queue));
     }
 }

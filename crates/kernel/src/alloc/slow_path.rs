@@ -39,19 +39,25 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         gfp: Gfp,
         order: Order,
     ) -> Option<Pfn> {
+        match self.alloc_at_once(gfp, order) {
+            Some(pfn) => Some(pfn),
+            None => self.alloc_slow(purpose, process, gfp, order).await,
+        }
+    }
+
+    /// A try in the fast path; where it comes to nothing [`Self::alloc_slow`] goes on.
+    pub(crate) fn alloc_at_once(&self, gfp: Gfp, order: Order) -> Option<Pfn> {
         let cpu = self.machine().current_cpu();
         let mut outcome = AllocOutcome::default();
         self.mem(|mem| {
             let flags = mem.core.alloc.fast_flags(cpu, gfp);
             mem.core.alloc.alloc_into(cpu, gfp, order, flags, &mut outcome);
         });
-        match self.settle_outcome(&outcome, order) {
-            Some(pfn) => Some(pfn),
-            None => self.alloc_slow(purpose, process, gfp, order).await,
-        }
+        self.settle_outcome(&outcome, order)
     }
 
-    async fn alloc_slow(
+    /// The slow path of a request.
+    pub(crate) async fn alloc_slow(
         &self,
         purpose: Purpose,
         process: Option<&Process>,

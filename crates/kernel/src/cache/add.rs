@@ -59,7 +59,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         gfp: Gfp,
     ) -> Result<bool, Errno> {
         let Place { index, order, marker } = place;
-        let pfn = self.alloc_pages_for(Purpose::PageCache, process, gfp, order).await.ok_or(Errno::NoMem)?;
+        let pfn = match self.alloc_at_once(gfp, order) {
+            Some(pfn) => pfn,
+            None => self.alloc_slow(Purpose::PageCache, process, gfp, order).await.ok_or(Errno::NoMem)?,
+        };
         let added = self.charge_and_insert(process, inode, index, pfn, gfp).await;
         let cpu = self.machine().current_cpu();
         if added != Ok(true) {
@@ -123,10 +126,16 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ) -> Result<bool, Errno> {
         let memcg = process.map_or(MemcgId::ROOT, Process::memcg);
         let pages = self.mem(|mem| mem.core.alloc.frames.pages(pfn));
-        if let Some(process) = process {
+        if let Some(process) = process
+            && memcg != MemcgId::ROOT
+        {
             self.charge_pages(process, memcg, pages, gfp).await?;
         }
-        if let Err(errno) = self.prepare_tree(process, inode, index, pages, gfp).await {
+        let cpu = self.machine().current_cpu();
+        let prepared = self.mem(|mem| mem.prepare_insert(cpu, inode.mapping, index, pages, memcg));
+        if prepared != Prepared::Ready
+            && let Err(errno) = self.prepare_tree(process, inode, index, pages, gfp, prepared).await
+        {
             self.mem(|mem| mem.core.cgroups.uncharge(memcg, u64::from(pages)));
             return Err(errno);
         }
@@ -148,8 +157,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }))
     }
 
-    /// Makes the tree nodes on the way to `index`, charging and allocating slab as needed. They may wait
-    /// and enter the filesystem as far as `gfp`, which the pages were allocated with, lets them.
+    /// Makes the tree nodes on the way to `index`, charging and allocating slab as needed: at first what the last try
+    /// came to. They may wait and enter the filesystem as far as `gfp`, which the pages were allocated with, lets them.
     async fn prepare_tree(
         &self,
         process: Option<&Process>,
@@ -157,12 +166,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         index: u32,
         pages: u32,
         gfp: Gfp,
+        mut prepared: Prepared,
     ) -> Result<(), Errno> {
         let memcg = process.map_or(MemcgId::ROOT, Process::memcg);
         let gfp = gfp.without(Gfp::MOVABLE_BIT).without(Gfp::WRITE).without(Gfp::COLD);
         loop {
-            let cpu = self.machine().current_cpu();
-            match self.mem(|mem| mem.prepare_insert(cpu, inode.mapping, index, pages, memcg)) {
+            match prepared {
                 Prepared::Ready => return Ok(()),
                 Prepared::NeedsCharge { pages } => {
                     let process = process.expect("only the cgroup of a process is charged");
@@ -170,6 +179,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 }
                 Prepared::NeedsSlab => self.grow_slab(process, Cache::TreeNode, gfp).await?,
             }
+            let cpu = self.machine().current_cpu();
+            prepared = self.mem(|mem| mem.prepare_insert(cpu, inode.mapping, index, pages, memcg));
         }
     }
 }

@@ -28,6 +28,7 @@ use crate::files::inode::Inode;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};
 use crate::tasks::process::Process;
+use crate::writeback::pause::dirtied_enough;
 
 /// A folio that a write made dirty.
 pub(crate) struct DirtyFolio {
@@ -86,7 +87,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let mut readahead = file.readahead.get();
         readahead.previous = Some(past - 1);
         file.readahead.set(readahead);
-        self.handle_over_high(process).await;
+        if process.owes() {
+            self.handle_over_high(process).await;
+        }
         self.machine().return_to_user().await;
         Ok(end - offset)
     }
@@ -194,11 +197,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 self.mem(|mem| mem.set_inode_dirty(file.inode.mapping, true));
             }
             for _ in index..behind {
-                self.balance_dirty_pages(process, file.inode.device).await;
+                if dirtied_enough(process) {
+                    self.balance_dirty_pages(process, file.inode.device).await;
+                }
             }
             index = behind;
         }
-        self.handle_over_high(process).await;
+        if process.owes() {
+            self.handle_over_high(process).await;
+        }
         self.machine().return_to_user().await;
         Ok(len)
     }

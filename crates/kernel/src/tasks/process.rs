@@ -48,6 +48,11 @@ impl Process {
         self.0.killed.get()
     }
 
+    /// Whether it was charged for pages above some limit, and is to pay for them.
+    pub(crate) fn owes(&self) -> bool {
+        self.0.over_high_pages.get() > 0
+    }
+
     /// How the OOM killer shall see it (`/proc/PID/oom_score_adj`).
     pub fn oom_score_adj(&self) -> i16 {
         self.0.oom_score_adj.get()

@@ -10,16 +10,18 @@ use crate::handle::Kernel;
 use crate::machine::{Machine, WaitReason};
 use crate::tasks::process::Process;
 
+/// After a page was made dirty: every now and then the writer is to look whether it goes too fast
+/// (`balance_dirty_pages_ratelimited`).
+pub(crate) fn dirtied_enough(process: &Process) -> bool {
+    let mut pace = process.0.pace.get();
+    let looks = pace.dirty_page();
+    process.0.pace.set(pace);
+    looks
+}
+
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// After a page of a file on disk `device` was made dirty: every now and then the writer looks whether
-    /// it goes too fast (`balance_dirty_pages_ratelimited`).
+    /// A writer to disk `device` looks whether it goes too fast, and pauses then.
     pub(crate) async fn balance_dirty_pages(&self, process: &Process, device: u16) {
-        let mut pace = process.0.pace.get();
-        let looks = pace.dirty_page();
-        process.0.pace.set(pace);
-        if !looks {
-            return;
-        }
         match self.mem(|mem| mem.core.rules().dirty_pause) {
             DirtyPause::Writes => self.write_out(process, device).await,
             DirtyPause::Sleeps => self.pause_writer(process, device).await,

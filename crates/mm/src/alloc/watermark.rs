@@ -42,6 +42,8 @@ pub struct Watermarks {
     pub(super) boost: u64,
     /// Pages kept from requests by their highest_zoneidx (index [`ZoneKind`]).
     pub(super) reserve: [u64; ZoneKind::COUNT],
+    /// The most of them.
+    pub(super) reserve_max: u64,
     /// `ZONE_BOOSTED_WATERMARK`: boosted by a request that may wake kswapd, which nobody did yet.
     pub boosted: bool,
     /// `ZONE_BELOW_HIGH`: an allocation found the zone below its high mark (6.7).
@@ -78,6 +80,12 @@ impl Watermarks {
     #[inline]
     pub const fn reserve(&self, highest_zoneidx: ZoneKind) -> u64 {
         self.reserve[highest_zoneidx as usize]
+    }
+
+    /// The most that is kept from any request.
+    #[inline]
+    pub const fn reserve_max(&self) -> u64 {
+        self.reserve_max
     }
 
     /// Raises the boost by `blocks` pageblocks of `block` pages, up to `factor` / 10000 of the high mark but at
@@ -117,6 +125,7 @@ impl Watermarks {
 
     pub(super) fn set_reserve(&mut self, reserve: [u64; ZoneKind::COUNT]) {
         self.reserve = reserve;
+        self.reserve_max = reserve.into_iter().max().unwrap_or(0);
     }
 }
 
