@@ -233,7 +233,7 @@ fn tolerance(measured: &Measured, counter: &str) -> Tolerance {
     if measured.workload == workload::anon_and_file::NAME {
         return swap::tolerance(measured, counter);
     }
-    if measured.workload == workload::mapped_and_stream::NAME {
+    if measured.workload == "mapped-and-stream" {
         return mapped::tolerance(counter);
     }
     if measured.workload == workload::sequential_readers::NAME {

@@ -316,6 +316,11 @@ impl Params {
         Ok(())
     }
 
+    /// What parameters there are.
+    pub fn specs(&self) -> impl Iterator<Item = &'static ParamSpec> {
+        self.specs.iter()
+    }
+
     /// All values that are set, by name: defaults included.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, ParamValue)> {
         self.values.iter().map(|(&name, &value)| (name, value))
@@ -373,12 +378,16 @@ impl Params {
 impl ParamSpec {
     /// Whether its default is a value of it.
     pub fn check_default(&self) -> Result<(), String> {
-        let default = self.default.unwrap_or("none");
-        self.parse(default).map(drop).map_err(|error| error.to_string())
+        self.default
+            .map_or(Ok(()), |default| self.parse(default).map(drop))
+            .map_err(|error| error.to_string())
     }
 
     /// Reads a value of this parameter.
-    fn parse(&self, text: &str) -> Result<ParamValue, ParamError> {
+    ///
+    /// # Errors
+    /// A text that is no value of this kind, or a value out of range.
+    pub fn parse(&self, text: &str) -> Result<ParamValue, ParamError> {
         let name = self.name;
         let (value, range) = match self.kind {
             ParamKind::Size { min, max } => {

@@ -1,12 +1,12 @@
 //! The catalog: every workload by name, with its parameters, and how to run one.
 //!
-//! A workload is a file of its own that has constant lists of [`ParamSpec`]s and [`MetricSpec`]s, a
-//! constructor from [`Params`], a `footprint` and a `run`; it is wired in at `CATALOG` and `Program`,
-//! both below.
+//! What the language of [`crate::written`] carries is a file of `library`, named at `LIBRARY` below. Another workload
+//! is a file of Rust that has constant lists of [`ParamSpec`]s and [`MetricSpec`]s, a constructor from [`Params`], a
+//! `footprint` and a `run`; it is wired in at `CODE` and `Program`.
 //!
 //! Left out: which kernel and machine it runs on, see [`crate::scenario`].
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use thiserror::Error;
 use trace::Trace;
@@ -15,10 +15,8 @@ use crate::parts::footprint::{Footprint, MachineSize};
 use crate::parts::need::Need;
 use crate::programs::anon_and_file::{self, AnonAndFile};
 use crate::programs::captured;
-use crate::programs::hot_and_stream::{self, HotAndStream};
 use crate::programs::huge_faults::{self, HugeFaults};
 use crate::programs::inode_storm::{self, InodeStorm};
-use crate::programs::mapped_and_stream::{self, MappedAndStream};
 use crate::programs::sequential_readers::{self, SequentialReaders};
 use crate::programs::simoop::{self, Simoop};
 use crate::programs::small_files::{self, SmallFiles};
@@ -62,12 +60,12 @@ pub(crate) enum Build {
 
 /// All workloads, in the order in which lists show them.
 pub fn catalog() -> &'static [WorkloadSpec] {
-    CATALOG
+    &CATALOG
 }
 
 /// The same, and behind them the one that needs a file: a captured program.
 pub fn with_program() -> impl Iterator<Item = &'static WorkloadSpec> {
-    CATALOG.iter().chain([CAPTURED])
+    catalog().iter().chain([CAPTURED])
 }
 
 /// Workload files that were read, each once: what they name lives as long as the process, and reports look it up here.
@@ -86,7 +84,23 @@ const CAPTURED: &WorkloadSpec = &WorkloadSpec {
     build: Build::Code(|params| captured::Program::from_params(params).map(Program::Captured)),
 };
 
-const CATALOG: &[WorkloadSpec] = &[
+/// Those that are files.
+const LIBRARY: [&str; 2] =
+    [include_str!("../library/hot-and-stream.toml"), include_str!("../library/mapped-and-stream.toml")];
+
+/// All of them, by name.
+static CATALOG: LazyLock<Vec<WorkloadSpec>> = LazyLock::new(|| {
+    let read = |text: &&str| {
+        let file = Described::read(text).unwrap_or_else(|mistake| panic!("a file of the library: {mistake}"));
+        WorkloadSpec::described(file)
+    };
+    let mut all: Vec<WorkloadSpec> = CODE.iter().copied().chain(LIBRARY.iter().map(read)).collect();
+    all.sort_by_key(|spec| spec.name);
+    all
+});
+
+/// Those that are code.
+const CODE: &[WorkloadSpec] = &[
     WorkloadSpec {
         name: anon_and_file::NAME,
         help: anon_and_file::HELP,
@@ -97,17 +111,6 @@ const CATALOG: &[WorkloadSpec] = &[
         varies: anon_and_file::VARIES,
         metrics: anon_and_file::METRICS,
         build: Build::Code(|params| AnonAndFile::from_params(params).map(Program::AnonAndFile)),
-    },
-    WorkloadSpec {
-        name: hot_and_stream::NAME,
-        help: hot_and_stream::HELP,
-        params: hot_and_stream::PARAMS,
-        phases: hot_and_stream::PHASES,
-        prepares: &["hot_ready"],
-        balance: None,
-        varies: hot_and_stream::VARIES,
-        metrics: hot_and_stream::METRICS,
-        build: Build::Code(|params| HotAndStream::from_params(params).map(Program::HotAndStream)),
     },
     WorkloadSpec {
         name: huge_faults::NAME,
@@ -130,17 +133,6 @@ const CATALOG: &[WorkloadSpec] = &[
         varies: inode_storm::VARIES,
         metrics: inode_storm::METRICS,
         build: Build::Code(|params| InodeStorm::from_params(params).map(Program::InodeStorm)),
-    },
-    WorkloadSpec {
-        name: mapped_and_stream::NAME,
-        help: mapped_and_stream::HELP,
-        params: mapped_and_stream::PARAMS,
-        phases: mapped_and_stream::PHASES,
-        prepares: &["hot_ready"],
-        balance: None,
-        varies: mapped_and_stream::VARIES,
-        metrics: mapped_and_stream::METRICS,
-        build: Build::Code(|params| MappedAndStream::from_params(params).map(Program::MappedAndStream)),
     },
     WorkloadSpec {
         name: sequential_readers::NAME,
@@ -196,10 +188,8 @@ impl Eq for Workload {}
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Program {
     AnonAndFile(AnonAndFile),
-    HotAndStream(HotAndStream),
     HugeFaults(HugeFaults),
     InodeStorm(InodeStorm),
-    MappedAndStream(MappedAndStream),
     Captured(captured::Program),
     SequentialReaders(SequentialReaders),
     Simoop(Simoop),
@@ -213,11 +203,9 @@ impl WorkloadSpec {
     /// # Errors
     /// [`UnknownName`], with the nearest name.
     pub fn find(name: &str) -> Result<&'static Self, UnknownName> {
-        CATALOG
-            .iter()
-            .chain([CAPTURED])
+        with_program()
             .find(|spec| spec.name == name)
-            .ok_or_else(|| UnknownName::new("workload", name, CATALOG.iter().map(|spec| spec.name)))
+            .ok_or_else(|| UnknownName::new("workload", name, catalog().iter().map(|spec| spec.name)))
     }
 
     /// The parameters as they are when nobody sets any.
@@ -268,13 +256,16 @@ impl WorkloadSpec {
             let hint = Some("give it another one in the line `name = ...`".to_owned());
             return Err(Mistake { position: None, message, hint });
         }
+        let spec: &'static Self = Box::leak(Box::new(Self::described(file)));
+        files.push(spec);
+        Ok(spec)
+    }
+
+    fn described(file: Described) -> Self {
         let file: &'static Described = Box::leak(Box::new(file));
         let Described { name, help, params, phases, prepares, varies, metrics, .. } = *file;
         let build = Build::Written(file);
-        let spec = Self { name, help, params, phases, prepares, balance: None, varies, metrics, build };
-        let spec: &'static Self = Box::leak(Box::new(spec));
-        files.push(spec);
-        Ok(spec)
+        Self { name, help, params, phases, prepares, balance: None, varies, metrics, build }
     }
 
     /// The workload called `name`, be it from a file that was read: then the last one of that name.
@@ -283,11 +274,11 @@ impl WorkloadSpec {
         Self::find(name).ok().or_else(|| files.iter().rev().find(|spec| spec.name == name).copied())
     }
 
-    /// The text of the file that it comes from, if it does.
+    /// The text of the file that it comes from, if that is not in the library.
     pub fn file_text(&self) -> Option<&'static str> {
         match self.build {
-            Build::Code(_) => None,
-            Build::Written(file) => Some(file.text()),
+            Build::Written(file) if !LIBRARY.contains(&file.text()) => Some(file.text()),
+            Build::Code(_) | Build::Written(_) => None,
         }
     }
 }
@@ -387,9 +378,7 @@ impl Workload {
         match &self.program {
             Program::AnonAndFile(program) => program.needs(),
             Program::Written(program) => program.needs(),
-            Program::HotAndStream(_) | Program::MappedAndStream(_) | Program::Captured(_) => {
-                vec![Need::Cgroups]
-            }
+            Program::Captured(_) => vec![Need::Cgroups],
             Program::HugeFaults(_) if asks("madvise") => vec![Need::HugePageAdvice],
             Program::HugeFaults(_) => vec![Need::HugePages],
             Program::InodeStorm(_)
@@ -404,10 +393,8 @@ impl Workload {
         match &self.program {
             Program::SmallFiles(program) => program.few_samples(machine).into_iter().collect(),
             Program::AnonAndFile(_)
-            | Program::HotAndStream(_)
             | Program::HugeFaults(_)
             | Program::InodeStorm(_)
-            | Program::MappedAndStream(_)
             | Program::Captured(_)
             | Program::SequentialReaders(_)
             | Program::Simoop(_)
@@ -423,9 +410,7 @@ impl Workload {
             Program::Simoop(program) => program.remarks(machine),
             Program::SmallFiles(program) => program.remarks(machine),
             Program::AnonAndFile(_)
-            | Program::HotAndStream(_)
             | Program::HugeFaults(_)
-            | Program::MappedAndStream(_)
             | Program::SequentialReaders(_)
             | Program::Written(_) => Vec::new(),
         }
@@ -435,10 +420,8 @@ impl Workload {
     pub fn footprint(&self, machine: MachineSize) -> Footprint {
         match &self.program {
             Program::AnonAndFile(program) => program.footprint(machine),
-            Program::HotAndStream(program) => program.footprint(machine),
             Program::HugeFaults(program) => program.footprint(machine),
             Program::InodeStorm(program) => program.footprint(machine),
-            Program::MappedAndStream(program) => program.footprint(machine),
             Program::Captured(program) => program.footprint(),
             Program::SequentialReaders(program) => program.footprint(machine),
             Program::Simoop(program) => program.footprint(machine),
@@ -454,10 +437,8 @@ impl Workload {
     pub async fn run<S: System>(&self, sys: S) -> Result<Outcome, WorkloadError> {
         match &self.program {
             Program::AnonAndFile(program) => program.run(sys).await,
-            Program::HotAndStream(program) => program.run(sys).await,
             Program::HugeFaults(program) => program.run(sys).await,
             Program::InodeStorm(program) => program.run(sys).await,
-            Program::MappedAndStream(program) => program.run(sys).await,
             Program::Captured(program) => program.run(sys).await,
             Program::SequentialReaders(program) => program.run(sys).await,
             Program::Simoop(program) => program.run(sys).await,

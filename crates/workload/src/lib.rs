@@ -1,15 +1,15 @@
 //! Programs that put memory under pressure, written once against [`System`] and run unchanged
 //! in the simulator and on a real kernel; the scenario files that describe runs.
 //!
-//! Start with [`system`], the only thing that a program sees of a kernel; then [`hot_and_stream`],
-//! a whole program, and [`mod@catalog`], where programs have names. From the top, a room uses what stands below it:
+//! Start with [`system`], the only thing that a program sees of a kernel; then `library/hot-and-stream.toml`, a whole
+//! program, and [`mod@catalog`], where programs have names. From the top, a room uses what stands below it:
 //!
 //! | room | what it holds |
 //! |---|---|
 //! | [`scenario`] | a run in full, as a file |
 //! | [`mod@catalog`] | every program by name, with its parameters and metrics |
 //! | `programs` | the programs; `captured` makes again all that a captured one did |
-//! | [`written`] | programs of a user's own, as files |
+//! | [`written`] | programs as files, built in (`library`) or a user's own |
 //! | [`replay`] | makes recorded requests against a kernel |
 //! | `parts` | what programs share: what one makes ([`Footprint`]), its cgroup ([`Limits`]), turns, chance |
 //! | [`system`] | a program's view of a kernel, what calls fail with, what a run comes to |
@@ -50,10 +50,8 @@ mod parts {
 mod programs {
     pub mod anon_and_file;
     pub mod captured;
-    pub mod hot_and_stream;
     pub mod huge_faults;
     pub mod inode_storm;
-    pub mod mapped_and_stream;
     pub mod sequential_readers;
     pub mod simoop;
     pub mod small_files;
@@ -70,8 +68,7 @@ pub use parts::limits::{self, Limits};
 pub use parts::memory_stat;
 pub use parts::need::Need;
 pub use programs::{
-    anon_and_file, captured, hot_and_stream, huge_faults, inode_storm, mapped_and_stream, sequential_readers,
-    simoop, small_files,
+    anon_and_file, captured, huge_faults, inode_storm, sequential_readers, simoop, small_files,
 };
 pub use replay::{Replay, ReplayOptions, Timing};
 pub use scenario::{Backend, Scenario, ScenarioError};

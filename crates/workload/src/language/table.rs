@@ -253,6 +253,14 @@ impl<'t> Table<'t> {
         items.iter().map(|item| Ok((self.text_of(item)?, item.value_at))).collect()
     }
 
+    /// A text, or the texts of a list, each with its place.
+    pub fn one_or_more(&self, entry: &Entry<'t>) -> Result<Vec<(String, usize)>, Mistake> {
+        match entry.value {
+            DeValue::Array(_) => self.texts(&entry.name),
+            _ => Ok(vec![(self.text_of(entry)?, entry.value_at)]),
+        }
+    }
+
     /// Fails at the first key that nobody asked for.
     pub fn finish(&self, known: &[&str]) -> Result<(), Mistake> {
         let left = self.entries.iter().find(|(taken, entry)| !taken.get() || !known.contains(&&*entry.name));

@@ -14,34 +14,18 @@ use units::{Bytes, Nanos, PAGE_SIZE};
 use crate::system::System;
 use crate::system::errno::SystemError;
 
-/// How a task is started, which decides how late it may begin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Started {
-    /// A program of its own, by a shell: within 20 ms. That is five ticks, so every distance to the
-    /// next one is as likely.
-    ByShell,
-    /// One of several that a program forks one after the other: within 2 ms, in any order.
-    WithOthers,
-}
-
-impl Started {
-    const fn within(self) -> Nanos {
-        match self {
-            Self::ByShell => Nanos::from_millis(20),
-            Self::WithOthers => Nanos::from_millis(2),
-        }
-    }
-}
+/// How late a task may begin that a program forks after others, one after the other: in any order.
+pub(crate) const WITH_OTHERS: Nanos = Nanos::from_millis(2);
 
 /// Files begin within this distance from where the disk had room: longer than a track.
 pub(crate) const PLACED_WITHIN: Bytes = Bytes(1 << 20);
 const GAP_FILE: &str = "gap";
 
-/// Waits until the task called `task` of `workload` begins. To be called first in it, before
+/// Waits until the task called `task` of `workload` begins, within so long. To be called first in it, before
 /// anything is measured.
-pub(crate) async fn begin<S: System>(sys: &S, workload: &str, task: &str, started: Started) {
+pub(crate) async fn begin<S: System>(sys: &S, workload: &str, task: &str, within: Nanos) {
     let mut stream = sys.seed().stream(&format!("{workload}/{task}/start"));
-    sys.sleep(Nanos(stream.below(started.within().get()))).await;
+    sys.sleep(Nanos(stream.below(within.get()))).await;
 }
 
 /// Moves the files that `workload` lays out next to another place of the disk.

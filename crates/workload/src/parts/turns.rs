@@ -2,7 +2,7 @@
 //! tasks in several cgroups has one order of accesses, on one CPU, and is measured with little noise on a real kernel.
 //!
 //! Left out: what the steps are, which is each program's own. Neighbours: [`crate::programs::anon_and_file`] and
-//! [`crate::programs::mapped_and_stream`], whose workers these are; [`crate::system`] for tasks and gates.
+//! files with turns ([`crate::written`]), whose workers these are; [`crate::system`] for tasks and gates.
 
 use units::{Bytes, Nanos};
 
@@ -109,7 +109,7 @@ impl Turn {
 
 /// A worker at work: its name, its gate, and what it has to say in the end.
 struct Member<S: System, T: Portable> {
-    name: &'static str,
+    name: String,
     go: Gate,
     task: S::Task<Result<T, WorkloadError>>,
 }
@@ -127,7 +127,7 @@ impl<S: System, T: Portable> Crew<S, T> {
     /// The first failing call.
     pub(crate) async fn hire<W, F, Fut>(
         sys: &S,
-        workers: Vec<(&'static str, String, W)>,
+        workers: Vec<(String, Option<String>, W)>,
         work: F,
     ) -> Result<Self, SystemError>
     where
@@ -139,7 +139,8 @@ impl<S: System, T: Portable> Crew<S, T> {
         let gates = workers.iter().map(|_| sys.make_gate()).collect::<Result<Vec<Gate>, SystemError>>()?;
         let mut members = Vec::new();
         for ((name, group, own), go) in workers.into_iter().zip(gates) {
-            let spec = TaskSpec::named(name).in_cgroup(group).moved().on_cpu(CPU);
+            let spec = TaskSpec::named(name.clone()).on_cpu(CPU);
+            let spec = if let Some(group) = group { spec.in_cgroup(group).moved() } else { spec };
             let work = work.clone();
             let task = sys.spawn(spec, move |sys: S| work(sys, own, Turn { go, done })).await?;
             members.push(Member { name, go, task });
@@ -161,7 +162,7 @@ impl<S: System, T: Portable> Crew<S, T> {
     }
 
     /// Joins all; returns what each has to say, in the order in which they were hired.
-    pub(crate) async fn leave(self, sys: &S) -> Result<Vec<(&'static str, T)>, WorkloadError> {
+    pub(crate) async fn leave(self, sys: &S) -> Result<Vec<(String, T)>, WorkloadError> {
         for member in &self.members {
             sys.open_gate(member.go).await?;
         }

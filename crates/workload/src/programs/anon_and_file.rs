@@ -279,7 +279,7 @@ impl AnonAndFile {
             }
         }
         for (name, seen) in crew.leave(&sys).await? {
-            record_counts(&script, name, &seen, &mut outcome);
+            record_counts(&script, &name, &seen, &mut outcome);
         }
         Ok(outcome)
     }
@@ -300,8 +300,8 @@ impl AnonAndFile {
 
     async fn hire<S: System>(&self, sys: &S, script: &[Step]) -> Result<Crew<S, Vec<f64>>, WorkloadError> {
         let member = |who: Who| {
-            let group = self.topology.group(who.letter());
-            (who.name(), group, (self.worker.clone(), who, plan::actions_of(script, who)))
+            let group = Some(self.topology.group(who.letter()));
+            (who.name().to_owned(), group, (self.worker.clone(), who, plan::actions_of(script, who)))
         };
         let workers = self.plan.who_works().into_iter().map(member).collect();
         let work = async |sys: S, (worker, who, actions): (Worker, Who, Vec<Action>), turn| {

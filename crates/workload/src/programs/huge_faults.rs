@@ -31,7 +31,7 @@
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Nanos, PAGE_SIZE, Stream};
 
-use crate::parts::chance::{self, Started};
+use crate::parts::chance;
 use crate::parts::counters::Counters;
 use crate::parts::footprint::{Footprint, MachineSize};
 use crate::system::errno::{Errno, SystemError};
@@ -215,7 +215,7 @@ impl HugeFaults {
             let name = format!("writer{task}");
             let spec = TaskSpec::named(name.clone());
             let program = move |sys: S| async move {
-                chance::begin(&sys, NAME, &name, Started::WithOthers).await;
+                chance::begin(&sys, NAME, &name, chance::WITH_OTHERS).await;
                 if in_rounds {
                     return write_in_rounds(&sys, task, files, size).await;
                 }
@@ -246,7 +246,7 @@ impl HugeFaults {
             let name = format!("reader{task}");
             let spec = TaskSpec::named(name.clone());
             let program = move |sys: S| async move {
-                chance::begin(&sys, NAME, &name, Started::WithOthers).await;
+                chance::begin(&sys, NAME, &name, chance::WITH_OTHERS).await;
                 reader.read_until_stopped(&sys).await
             };
             readers.push(sys.spawn(spec, program).await?);
@@ -261,7 +261,7 @@ impl HugeFaults {
             let name = format!("faulter{thread}");
             let spec = TaskSpec::named(name.clone());
             let program = move |sys: S| async move {
-                chance::begin(&sys, NAME, &name, Started::WithOthers).await;
+                chance::begin(&sys, NAME, &name, chance::WITH_OTHERS).await;
                 fault_regions(&sys, regions, advice).await
             };
             threads.push(sys.spawn(spec, program).await?);

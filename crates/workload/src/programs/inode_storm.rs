@@ -33,7 +33,7 @@ use serde::{Deserialize, Serialize};
 use units::{Bytes, Nanos, PAGE_SIZE, Pages};
 
 use crate::parts::buffer;
-use crate::parts::chance::{self, Started};
+use crate::parts::chance;
 use crate::parts::creators::Place;
 use crate::parts::footprint::{Footprint, MachineSize};
 use crate::system::errno::{Errno, SystemError};
@@ -601,7 +601,7 @@ impl Creator {
             }
             sys.sleep(WAIT).await;
         }
-        chance::begin(sys, NAME, &format!("step{}/creator{process}", step.number), Started::WithOthers).await;
+        chance::begin(sys, NAME, &format!("step{}/creator{process}", step.number), chance::WITH_OTHERS).await;
         buffer::use_large(sys, storm.file_size).await?;
         let mut place = Place::default();
         let before = step.number * step.files_per_process;

@@ -15,13 +15,13 @@
 //! Throughput is that of the whole: all bytes, from the start of the first reader to the end of the
 //! last (`iozone`: "Parent sees throughput"). Counters are those of the third phase; a metric whose
 //! counter the kernel does not have is left out. Left out: `iozone`'s barrier at the start, its
-//! rereads and its buffer, which it touches once. Neighbours: [`crate::system`], [`crate::programs::hot_and_stream`].
+//! rereads and its buffer, which it touches once. Neighbours: [`crate::system`].
 
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Nanos, PAGE_SIZE};
 
 use crate::parts::buffer;
-use crate::parts::chance::{self, Started};
+use crate::parts::chance;
 use crate::parts::counters::Counters;
 use crate::parts::footprint::{Footprint, MachineSize};
 use crate::system::errno::SystemError;
@@ -280,7 +280,7 @@ async fn write_all<S: System>(sys: &S, files: &[OneFile]) -> Result<(), Workload
         let name = format!("writer{}", file.number);
         let spec = TaskSpec::named(name.clone());
         let program = move |sys: S| async move {
-            chance::begin(&sys, NAME, &name, Started::WithOthers).await;
+            chance::begin(&sys, NAME, &name, chance::WITH_OTHERS).await;
             file.write(&sys).await
         };
         writers.push(sys.spawn(spec, program).await?);
@@ -298,7 +298,7 @@ async fn read_all<S: System>(sys: &S, files: &[OneFile]) -> Result<Vec<Pass>, Wo
         let name = format!("reader{}", file.number);
         let spec = TaskSpec::named(name.clone());
         let program = move |sys: S| async move {
-            chance::begin(&sys, NAME, &name, Started::WithOthers).await;
+            chance::begin(&sys, NAME, &name, chance::WITH_OTHERS).await;
             file.read(&sys).await
         };
         readers.push(sys.spawn(spec, program).await?);

@@ -32,7 +32,7 @@ mod tasks;
 
 use units::{Bytes, Nanos, PAGE_SIZE};
 
-use crate::parts::chance::{self, Started};
+use crate::parts::chance;
 use crate::parts::counters::Counters;
 use crate::parts::footprint::{Footprint, MachineSize};
 use crate::system::errno::SystemError;
@@ -331,7 +331,7 @@ impl Simoop {
             };
             let spec = TaskSpec::named(name.clone());
             let program = move |sys: S| async move {
-                chance::begin(&sys, NAME, &name, Started::WithOthers).await;
+                chance::begin(&sys, NAME, &name, chance::WITH_OTHERS).await;
                 let stream = sys.seed().stream(&format!("{NAME}/{name}"));
                 worker.work(&sys, stream).await
             };
@@ -353,7 +353,7 @@ impl Simoop {
             let walker = Walker { tree, pause: self.walk_pause, end };
             let spec = TaskSpec::named(name.clone());
             let program = move |sys: S| async move {
-                chance::begin(&sys, NAME, &name, Started::WithOthers).await;
+                chance::begin(&sys, NAME, &name, chance::WITH_OTHERS).await;
                 walker.walk(&sys).await
             };
             others.push(sys.spawn(spec, program).await?);
@@ -362,7 +362,7 @@ impl Simoop {
             let name = format!("burner{number}");
             let spec = TaskSpec::named(name.clone());
             let program = move |sys: S| async move {
-                chance::begin(&sys, NAME, &name, Started::WithOthers).await;
+                chance::begin(&sys, NAME, &name, chance::WITH_OTHERS).await;
                 tasks::burn(&sys, end).await
             };
             others.push(sys.spawn(spec, program).await?);

@@ -25,7 +25,7 @@
 use units::{Bytes, Nanos, PAGE_SIZE};
 
 use crate::parts::buffer;
-use crate::parts::chance::{self, Started};
+use crate::parts::chance;
 use crate::parts::creators::Place;
 use crate::parts::footprint::{Footprint, MachineSize};
 use crate::system::errno::{Errno, SystemError};
@@ -326,7 +326,7 @@ impl SmallFiles {
             let name = format!("creator{process}");
             let stream = format!("loop{number}/{name}");
             let program = move |sys: S| async move {
-                chance::begin(&sys, NAME, &stream, Started::WithOthers).await;
+                chance::begin(&sys, NAME, &stream, chance::WITH_OTHERS).await;
                 creator.create(&sys).await
             };
             processes.push(sys.spawn(TaskSpec::named(name), program).await?);

@@ -12,10 +12,12 @@ use std::sync::Arc;
 use units::{Bytes, Nanos, PAGE_SIZE, Stream};
 
 use crate::parts::buffer;
-use crate::parts::chance::{self, Started};
+use crate::parts::chance;
+use crate::parts::turns::Turn;
 use crate::system::outcome::WorkloadError;
 use crate::system::{Errno, FileMapping, OpenMode, System};
-use crate::written::definition::{Again, Bound, Deed, Much, Step, Work};
+use crate::written::definition::{Again, Bound, Deed, FileState, Much, Order, Step, Work};
+use crate::written::measure::resident;
 use crate::written::plan::Plan;
 use crate::written::steps::{WHOLE, file_advice, mapping_advice, order};
 use crate::written::tally::Tally;
@@ -46,8 +48,9 @@ pub(super) struct Actor<S: System> {
     bound: Arc<Bound>,
     files: BTreeMap<String, S::File>,
     mappings: BTreeMap<String, Mapped<S>>,
-    /// How many places each step goes over, and where it is.
-    walks: BTreeMap<usize, (u64, Walk)>,
+    /// Where each step is, by its number or the name that it draws by.
+    walks: BTreeMap<String, Going>,
+    buffer: Option<Bytes>,
     mixes: BTreeMap<usize, Stream>,
     /// Paths that it created and did not remove, by directory, the oldest first.
     created: BTreeMap<String, VecDeque<String>>,
@@ -70,6 +73,7 @@ impl<S: System> Actor<S> {
             files: BTreeMap::new(),
             mappings: BTreeMap::new(),
             walks: BTreeMap::new(),
+            buffer: None,
             mixes: BTreeMap::new(),
             created: BTreeMap::new(),
             created_so_far: 0,
@@ -81,13 +85,50 @@ impl<S: System> Actor<S> {
     /// All its steps.
     pub(super) async fn run(mut self) -> Result<Tally, WorkloadError> {
         let plan = Arc::clone(&self.plan);
-        chance::begin(&self.sys, &plan.definition.name, &self.who.name, Started::WithOthers).await;
-        let steps = &plan.definition.tasks[self.who.kind].steps;
+        let task = &plan.definition.tasks[self.who.kind];
+        let within =
+            task.begins_within.as_ref().map_or(chance::WITH_OTHERS, |time| Nanos(self.bound.amount(time)));
+        chance::begin(&self.sys, &plan.definition.name, &self.who.name, within).await;
+        let steps = &task.steps;
         if let Some(largest) = plan.largest_call(steps) {
             buffer::use_large(&self.sys, Bytes(largest)).await?;
         }
         self.steps(steps).await?;
         Ok(self.tally)
+    }
+
+    /// Its turns among `steps`, each when it is let, and the end when all have had theirs: memory stays until then.
+    pub(super) async fn take_turns(mut self, turn: Turn) -> Result<Tally, WorkloadError> {
+        let plan = Arc::clone(&self.plan);
+        self.turns(&plan.definition.main, turn).await?;
+        turn.wait(&self.sys).await?;
+        Ok(self.tally)
+    }
+
+    fn turns<'a>(&'a mut self, steps: &'a [Step], turn: Turn) -> Boxed<'a> {
+        Box::pin(async move {
+            for step in steps {
+                match step {
+                    Step::Turn { task, steps } if *task == self.who.kind => {
+                        turn.wait(&self.sys).await?;
+                        self.steps(steps).await?;
+                        turn.end(&self.sys).await?;
+                    }
+                    Step::Again { again, steps } => {
+                        for _ in 0..again.times(&self.bound) {
+                            self.turns(steps, turn).await?;
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// What its steps came to so far.
+    pub(super) fn tally(self) -> Tally {
+        self.tally
     }
 
     fn steps<'a>(&'a mut self, steps: &'a [Step]) -> Boxed<'a> {
@@ -99,7 +140,7 @@ impl<S: System> Actor<S> {
         })
     }
 
-    async fn step(&mut self, step: &Step) -> Result<(), WorkloadError> {
+    pub(super) async fn step(&mut self, step: &Step) -> Result<(), WorkloadError> {
         let plan = Arc::clone(&self.plan);
         let bound = Arc::clone(&self.bound);
         let amount = |expression| bound.amount(expression);
@@ -133,7 +174,6 @@ impl<S: System> Actor<S> {
                     self.sys.unlink(&path).await?;
                 }
             }
-            Step::Sync => self.sys.sync().await?,
             Step::Fsync(name) => {
                 for laid in &plan.files[name].files {
                     let file = self.file(&laid.path).await?;
@@ -145,11 +185,51 @@ impl<S: System> Actor<S> {
             Step::Wait(phase) => self.wait(phase).await?,
             Step::End(phase) => self.sys.open_gate(plan.gates[plan.phase(phase)].done).await?,
             Step::Again { again, steps } => self.again(again, steps).await?,
+            Step::Run(_) | Step::Turn { .. } => unreachable!("only `main` has these, and does them"),
+            other => self.kernel_step(other).await?,
+        }
+        Ok(())
+    }
+
+    /// A step that asks the kernel, or tells it something, as a whole.
+    async fn kernel_step(&mut self, step: &Step) -> Result<(), WorkloadError> {
+        let plan = Arc::clone(&self.plan);
+        let bound = Arc::clone(&self.bound);
+        match step {
+            Step::Sync => self.sys.sync().await?,
             Step::Cgroup { path, file, to } => {
-                self.sys.cgroup_write(path, file, &bound.setting(to)).await?;
+                if let (Some(path), Some(to)) = (plan.path_of(path), bound.setting(to)) {
+                    self.sys.cgroup_write(path, file, &to).await?;
+                }
             }
-            Step::Sysctl { name, to } => self.sys.sysctl_write(name, &bound.setting(to)).await?,
+            Step::Sysctl { name, to } => {
+                if let Some(to) = bound.setting(to) {
+                    self.sys.sysctl_write(name, &to).await?;
+                }
+            }
             Step::DropCaches(mask) => self.sys.drop_caches(*mask).await?,
+            Step::Buffer(len) => {
+                let len = Bytes(bound.amount(len));
+                if self.buffer.replace(len) != Some(len) {
+                    self.sys.use_buffer(len).await?;
+                }
+            }
+            Step::Count { on, is_file, label } => {
+                let pages = match self.mappings.get(on) {
+                    Some(mapped) if !is_file => {
+                        self.sys.mapping_resident(&mapped.mapping, 0, mapped.pages).await?
+                    }
+                    _ if *is_file => resident(&self.sys, &plan.files[on]).await?,
+                    _ => 0,
+                };
+                self.tally.counted(label, pages);
+            }
+            Step::Flush(group) => {
+                if let Some(path) = plan.path_of(group) {
+                    self.sys.cgroup_read(path, "memory.stat").await?;
+                }
+            }
+            _ => {}
         }
         Ok(())
     }
@@ -177,13 +257,17 @@ impl<S: System> Actor<S> {
                 Again::Times(count) => times < self.bound.amount(count),
                 Again::For(time) => self.sys.now().saturating_sub(begin).get() < self.bound.amount(time),
                 Again::Until(phase) => !self.has_ended(phase, Nanos(0)).await?,
+                Again::When(_) | Again::Timed(_) => times < again.times(&self.bound),
             };
             if !goes_on {
+                if let Again::Timed(label) = again {
+                    self.tally.pass(label, self.sys.now().saturating_sub(begin));
+                }
                 return Ok(());
             }
             let before = self.sys.now();
             self.steps(steps).await?;
-            if self.sys.now() == before && !matches!(again, Again::Times(_)) {
+            if self.sys.now() == before && matches!(again, Again::For(_) | Again::Until(_)) {
                 // Steps that take no time would never come to an end of it.
                 self.sys.sleep(Nanos::from_micros(1)).await;
             }
@@ -223,7 +307,9 @@ impl<S: System> Actor<S> {
                 let files = &plan.files[file].files;
                 let number = if *own { self.who.number as usize % files.len() } else { 0 };
                 let size = Bytes(files[number].size);
-                let how = FileMapping { shared: *shared, writable: *writable, executable: *executable };
+                let [shared, writable, executable] =
+                    [shared, writable, executable].map(|flag| flag.holds(&self.bound));
+                let how = FileMapping { shared, writable, executable };
                 let file = self.file(&files[number].path).await?;
                 (name, self.sys.map_file(&file, 0, size, how).await?, size)
             }
@@ -255,73 +341,125 @@ impl<S: System> Actor<S> {
             self.created.entry(directory.clone()).or_default().push_back(path);
         }
         if let Some(label) = label {
-            self.tally.step(label, self.sys.now().saturating_sub(begin));
+            let took = self.sys.now().saturating_sub(begin);
+            self.tally.step(label, took);
+            self.tally.pass(label, took);
         }
         Ok(())
     }
 
     /// A step over many places.
     async fn work(&mut self, work: &Work) -> Result<(), WorkloadError> {
-        let plan = Arc::clone(&self.plan);
         let bound = Arc::clone(&self.bound);
         let amount = |expression| bound.amount(expression);
-        let block = amount(&work.block);
-        let Some(ground) = self.ground(work, block)? else { return Ok(()) };
-        let count = match &work.much {
-            Much::Passes(passes) => amount(passes).saturating_mul(ground.places),
-            Much::Count(count) => amount(count),
-            Much::Bytes(bytes) => amount(bytes).div_ceil(block.max(1)),
+        let ground = self.ground(work, amount(&work.block)).await?;
+        let watched = work.label.as_ref().and_then(|label| self.plan.watched.get(label)).copied();
+        let label = work.label.as_deref().filter(|_| watched.is_some()).unwrap_or_default();
+        let watched = watched.unwrap_or_default();
+        let (passes, count) = match &work.much {
+            Much::Passes(passes) => (amount(passes), ground.places),
+            Much::Count(count) => (1, amount(count)),
+            Much::Bytes(bytes) => (1, amount(bytes)),
         };
-        // A mapping may have another size when a loop comes here again.
-        if self.walks.get(&work.id).is_none_or(|(places, _)| *places != ground.places) {
-            let order = order(work.order.of(&bound.words)).expect("it was checked");
-            let name = format!("{}/{}/step{}", plan.definition.name, self.who.name, work.id);
-            let walk = Walk::new(order, ground.places, self.sys.seed(), &name);
-            self.walks.insert(work.id, (ground.places, walk));
+        let count = if ground.places == 0 { 0 } else { count };
+        if count == 0 && !watched.passes {
+            return Ok(());
         }
+        let mut going = self.going(work, &ground);
         let given = [&work.every, &work.think, &work.fsync, &work.at_most];
         let [every, think, fsync, at_most] = given.map(|given| given.as_ref().map(amount));
         let begin = self.sys.now();
-        for number in 0..count {
-            if at_most.is_some_and(|at_most| self.sys.now().saturating_sub(begin).get() >= at_most) {
-                break;
-            }
-            if let Some(every) = every {
-                let due = Nanos(begin.get().saturating_add(every.saturating_mul(number)));
-                let now = self.sys.now();
-                if due > now {
-                    self.sys.sleep(due.saturating_sub(now)).await;
+        let mut number = 0;
+        'all: for _ in 0..passes {
+            let mut pass = Pass::new(self.sys.now(), watched.parts, ground.bytes);
+            for _ in 0..count {
+                if at_most.is_some_and(|at_most| self.sys.now().saturating_sub(begin).get() >= at_most) {
+                    break 'all;
+                }
+                if let Some(every) = every {
+                    let due = Nanos(begin.get().saturating_add(every.saturating_mul(number)));
+                    let now = self.sys.now();
+                    if due > now {
+                        self.sys.sleep(due.saturating_sub(now)).await;
+                    }
+                }
+                let Some((place, at, len)) = going.next(&ground) else { break };
+                // Where the time is a call, it costs as much as the operation.
+                let start = watched.operations.then(|| self.sys.now());
+                let bytes = self.deed(work, &ground, place, at, len).await?;
+                if let Some(start) = start {
+                    self.tally.operation(label, bytes, self.sys.now().saturating_sub(start));
+                }
+                if pass.part_ends(bytes) {
+                    let (bytes, took) = pass.part(self.sys.now());
+                    self.tally.part(label, bytes, took);
+                }
+                number += 1;
+                if fsync.is_some_and(|fsync| fsync > 0 && number.is_multiple_of(fsync)) {
+                    let path = self.path_of(work, &ground, place);
+                    let file = self.file(&path).await?;
+                    self.sys.fsync(&file).await?;
+                }
+                if let Some(think) = think {
+                    self.sys.sleep(Nanos(think)).await;
                 }
             }
-            let (_, walk) = self.walks.get_mut(&work.id).expect("it is there");
-            let place = walk.next();
-            // Where the time is a call, it costs as much as the operation.
-            let start = work.label.as_ref().map(|_| self.sys.now());
-            let bytes = self.deed(work, &ground, ground.first + place, block).await?;
-            if let Some((label, start)) = work.label.as_ref().zip(start) {
-                self.tally.operation(label, bytes, self.sys.now().saturating_sub(start));
+            if watched.parts.is_some() && pass.part_bytes > 0 {
+                let (bytes, took) = pass.part(self.sys.now());
+                self.tally.part(label, bytes, took);
             }
-            if fsync.is_some_and(|fsync| fsync > 0 && (number + 1).is_multiple_of(fsync)) {
-                let path = self.path_of(work, &ground, ground.first + place);
-                let file = self.file(&path).await?;
-                self.sys.fsync(&file).await?;
-            }
-            if let Some(think) = think {
-                self.sys.sleep(Nanos(think)).await;
+            if watched.passes {
+                self.tally.pass(label, self.sys.now().saturating_sub(pass.begin));
             }
         }
-        if let Some(label) = &work.label {
+        self.walks.insert(going.key.clone(), going);
+        if watched.operations {
             self.tally.step(label, self.sys.now().saturating_sub(begin));
         }
         Ok(())
     }
 
-    /// What a step goes over; none where there is nothing.
-    fn ground(&self, work: &Work, block: u64) -> Result<Option<Ground>, WorkloadError> {
+    /// Where a step goes on, or begins.
+    fn going(&mut self, work: &Work, ground: &Ground<S>) -> Going {
+        let key = work.draw.clone().unwrap_or_else(|| work.id.to_string());
+        let order = order(work.order.of(&self.bound.words)).expect("it was checked");
+        let by_bytes =
+            matches!(work.much, Much::Bytes(_)) && order == Order::Sequential && ground.file.is_some();
+        let places = if by_bytes { ground.bytes } else { ground.places };
+        let left = match &work.much {
+            Much::Bytes(bytes) => Some(self.bound.amount(bytes)),
+            _ => None,
+        };
+        match self.walks.remove(&key) {
+            // A mapping may have another size when a loop comes here again.
+            Some(going) if going.places == places => Going { left, ..going },
+            _ => {
+                let workload = &self.plan.definition.name;
+                let name = format!("{workload}/{}/step{}", self.who.name, work.id);
+                let draw = work.draw.as_ref().map(|draw| format!("{workload}/{draw}"));
+                let walk = Walk::new(order, places.max(1), self.sys.seed(), &name, draw.as_deref());
+                Going { key, places, walk, by_bytes, left }
+            }
+        }
+    }
+
+    /// What a step goes over. A single file is opened.
+    async fn ground(&mut self, work: &Work, block: u64) -> Result<Ground<S>, WorkloadError> {
+        let plan = Arc::clone(&self.plan);
         let block = block.max(1);
         let share = |all: u64| match work.own {
             true => (all * self.who.number / self.who.of, all * (self.who.number + 1) / self.who.of),
             false => (0, all),
+        };
+        let write_each = work.write_each.as_ref().map_or(0, |each| self.bound.amount(each));
+        let of = |(first, past): (u64, u64), block: u64| Ground {
+            file: None,
+            size: 0,
+            first,
+            places: past - first,
+            bytes: 0,
+            block,
+            write_each,
         };
         if matches!(work.deed, Deed::Touch | Deed::TouchWriting) {
             let pages_at_once = (block / PAGE_SIZE).max(1);
@@ -329,34 +467,33 @@ impl<S: System> Actor<S> {
                 let told = format!("task `{}` touches `{}`, which it has unmapped", self.who.name, work.on);
                 return Err(WorkloadError::Amount(told));
             };
-            let (first, past) = share(mapped.pages.div_ceil(pages_at_once));
-            return Ok(Ground { file: None, size: 0, first, places: past - first }.some());
+            return Ok(of(share(mapped.pages.div_ceil(pages_at_once)), block));
         }
-        let set = &self.plan.files[&work.on];
+        let set = &plan.files[&work.on];
+        let count = set.files.len() as u64;
         // A file of a set for each task.
-        if work.own && set.is_many && set.files.len() as u64 <= self.who.of {
-            let file = &set.files[self.who.number as usize % set.files.len().max(1)];
-            return Ok(Ground::blocks(&file.path, file.size, (0, file.size.div_ceil(block))).some());
-        }
-        if work.in_turn && set.is_many {
+        let is_one_each = work.own && set.is_many && count <= self.who.of;
+        if work.in_turn && set.is_many && !is_one_each {
             let blocks = set.files.iter().map(|file| file.size.div_ceil(block)).max().unwrap_or(0);
-            return Ok(
-                Ground { file: None, size: 0, first: 0, places: blocks * set.files.len() as u64 }.some()
-            );
+            return Ok(of((0, blocks * count), block));
         }
-        if set.is_many || work.deed == Deed::Stat {
-            let (first, past) = share(set.files.len() as u64);
-            return Ok(Ground { file: None, size: 0, first, places: past - first }.some());
+        if (set.is_many && !is_one_each) || work.deed == Deed::Stat {
+            return Ok(of(share(count), block));
         }
-        let Some(file) = set.files.first() else { return Ok(None) };
-        Ok(Ground::blocks(&file.path, file.size, share(file.size.div_ceil(block))).some())
+        let number = if is_one_each { self.who.number % count.max(1) } else { 0 };
+        let Some(laid) = set.files.get(number as usize) else { return Ok(of((0, 0), block)) };
+        let blocks = laid.size.div_ceil(block);
+        let (first, past) = if is_one_each { (0, blocks) } else { share(blocks) };
+        let bytes = (past * block).min(laid.size) - (first * block).min(laid.size);
+        let file = Some((laid.path.clone(), self.file(&laid.path).await?));
+        Ok(Ground { file, size: laid.size, bytes, ..of((first, past), block) })
     }
 
     /// The file that a step is at.
-    fn path_of(&self, work: &Work, ground: &Ground, place: u64) -> String {
+    fn path_of(&self, work: &Work, ground: &Ground<S>, place: u64) -> String {
         let files = &self.plan.files[&work.on].files;
         match &ground.file {
-            Some(path) => path.clone(),
+            Some((path, _)) => path.clone(),
             None => files[place as usize % files.len()].path.clone(),
         }
     }
@@ -365,10 +502,23 @@ impl<S: System> Actor<S> {
     async fn deed(
         &mut self,
         work: &Work,
-        ground: &Ground,
+        ground: &Ground<S>,
         place: u64,
-        block: u64,
+        at: u64,
+        len: u64,
     ) -> Result<u64, WorkloadError> {
+        if let Some((path, file)) = &ground.file
+            && matches!(work.deed, Deed::Read | Deed::Write)
+        {
+            let deed = if self.turns_to_writing(work) { Deed::Write } else { work.deed };
+            let done = self.transfer(deed, file, at, len).await?;
+            if done == 0 && self.plan.files[&work.on].state == FileState::LaidOut {
+                let (path, size_bytes) = (path.clone(), ground.size);
+                return Err(WorkloadError::ShortRead { path, read_bytes: at, size_bytes });
+            }
+            return Ok(done);
+        }
+        let block = ground.block;
         let plan = Arc::clone(&self.plan);
         match work.deed {
             Deed::Touch | Deed::TouchWriting => {
@@ -376,7 +526,8 @@ impl<S: System> Actor<S> {
                 let at_once = (block / PAGE_SIZE).max(1);
                 let first = place * at_once;
                 let count = at_once.min(mapped.pages - first);
-                if work.deed == Deed::Touch {
+                let each = ground.write_each;
+                if work.deed == Deed::Touch && (each == 0 || !(place + 1).is_multiple_of(each)) {
                     self.sys.touch_reading(&mapped.mapping, first, count).await?;
                 } else {
                     self.sys.touch(&mapped.mapping, first, count).await?;
@@ -389,11 +540,6 @@ impl<S: System> Actor<S> {
             }
             Deed::Read | Deed::Write => {
                 let deed = if self.turns_to_writing(work) { Deed::Write } else { work.deed };
-                if let Some(path) = &ground.file {
-                    let file = self.file(path).await?;
-                    let at = place * block;
-                    return self.transfer(deed, &file, at, block.min(ground.size - at)).await;
-                }
                 if work.in_turn {
                     let files = &plan.files[&work.on].files;
                     let (laid, at) =
@@ -443,21 +589,74 @@ impl<S: System> Actor<S> {
 }
 
 /// What a step goes over.
-struct Ground {
-    /// The one file that it is in.
-    file: Option<String>,
+struct Ground<S: System> {
+    /// The one file that it is in, by path.
+    file: Option<(String, S::File)>,
     size: u64,
     /// Its first place, and how many there are.
     first: u64,
     places: u64,
+    /// Bytes of a single file.
+    bytes: u64,
+    block: u64,
+    write_each: u64,
 }
 
-impl Ground {
-    fn blocks(path: &str, size: u64, (first, past): (u64, u64)) -> Self {
-        Self { file: Some(path.to_owned()), size, first, places: past - first }
+/// Where a step is.
+struct Going {
+    key: String,
+    places: u64,
+    walk: Walk,
+    /// Whether `walk` goes by bytes instead of blocks.
+    by_bytes: bool,
+    /// Bytes that are left, where they are counted.
+    left: Option<u64>,
+}
+
+impl Going {
+    /// The next place, where it begins in a file, and its bytes; none where all is done.
+    fn next<S: System>(&mut self, ground: &Ground<S>) -> Option<(u64, u64, u64)> {
+        if self.left == Some(0) {
+            return None;
+        }
+        let whole = self.left.map_or(ground.block, |left| left.min(ground.block));
+        if let (true, Walk::Sequential { next, places }) = (self.by_bytes, &mut self.walk) {
+            let len = whole.min(*places - *next);
+            let at = ground.first * ground.block + *next;
+            *next = (*next + len) % *places;
+            self.left = self.left.map(|left| left - len);
+            return Some((at / ground.block, at, len));
+        }
+        self.left = self.left.map(|left| left - whole);
+        let place = ground.first + self.walk.next();
+        let at = place * ground.block;
+        Some((place, at, ground.block.min(ground.size.saturating_sub(at))))
+    }
+}
+
+/// A pass of a step, as rates along it need it.
+struct Pass {
+    begin: Nanos,
+    part_begin: Nanos,
+    part_bytes: u64,
+    part_len: Option<u64>,
+}
+
+impl Pass {
+    fn new(begin: Nanos, parts: Option<u64>, bytes: u64) -> Self {
+        let part_len = parts.map(|parts| bytes.div_ceil(parts).max(1));
+        Self { begin, part_begin: begin, part_bytes: 0, part_len }
     }
 
-    fn some(self) -> Option<Self> {
-        (self.places > 0).then_some(self)
+    /// Counts an operation; whether a part ends with it.
+    fn part_ends(&mut self, bytes: u64) -> bool {
+        self.part_bytes += bytes;
+        self.part_len.is_some_and(|len| self.part_bytes >= len)
+    }
+
+    /// Begins the next part; bytes and time of the one that ends.
+    fn part(&mut self, now: Nanos) -> (u64, Nanos) {
+        let begin = std::mem::replace(&mut self.part_begin, now);
+        (std::mem::take(&mut self.part_bytes), now.saturating_sub(begin))
     }
 }

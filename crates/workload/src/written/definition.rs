@@ -20,13 +20,48 @@ pub(crate) struct Definition {
     pub(crate) groups: Vec<Group>,
     pub(crate) files: Vec<FileSet>,
     pub(crate) tasks: Vec<TaskGroup>,
+    /// What starts the tasks, lets them take turns and ends phases; empty: all start at once and end phases.
+    pub(crate) main: Vec<Step>,
     pub(crate) metrics: Vec<MetricDefinition>,
+    pub(crate) refusals: Vec<Refusal>,
+}
+
+/// Parameters that do not go together.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) when: When,
+    pub(crate) param: &'static str,
+    pub(crate) problem: String,
+    pub(crate) hint: String,
+}
+
+/// Whether parameters are what they must be: name, whether it is to be so or not, and the value's text. All must hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct When(pub(crate) Vec<(String, bool, String)>);
+
+impl When {
+    pub(crate) fn holds(&self, bound: &Bound) -> bool {
+        let is = |(name, is, value): &(String, bool, String)| (bound.words.get(name) == Some(value)) == *is;
+        self.0.iter().all(is)
+    }
+}
+
+/// Something that is so, is not so, or hangs on parameters.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Flag(pub(crate) Option<When>);
+
+impl Flag {
+    pub(crate) fn holds(&self, bound: &Bound) -> bool {
+        self.0.as_ref().is_some_and(|when| when.holds(bound))
+    }
 }
 
 /// A cgroup, and what is written to its files once it is there.
 #[derive(Debug)]
 pub(crate) struct Group {
+    pub(crate) name: String,
     pub(crate) path: String,
+    pub(crate) when: When,
     pub(crate) settings: Vec<(String, Setting)>,
 }
 
@@ -70,6 +105,8 @@ pub(crate) struct FileSet {
     pub(crate) smallest: Expression,
     /// Sizes are drawn up to here, each as likely; none: all are as large as the smallest.
     pub(crate) largest: Option<Expression>,
+    /// So much of each lies on the disk behind what steps come to.
+    pub(crate) beyond: Option<Expression>,
     /// None: a single file.
     pub(crate) count: Option<Expression>,
     pub(crate) state: FileState,
@@ -81,8 +118,11 @@ pub(crate) struct FileSet {
 pub(crate) struct TaskGroup {
     pub(crate) name: String,
     pub(crate) count: Option<Expression>,
-    pub(crate) group: Option<Word>,
+    /// The first of these that is there.
+    pub(crate) groups: Vec<Word>,
     pub(crate) cpu: Option<Expression>,
+    /// How late it may begin.
+    pub(crate) begins_within: Option<Expression>,
     pub(crate) steps: Vec<Step>,
 }
 
@@ -102,6 +142,9 @@ impl Word {
         }
     }
 }
+
+/// In the name that an order is drawn by: each pass has its own number, and is drawn anew.
+pub(crate) const PASS: &str = "$pass";
 
 /// In which order a task comes to the blocks of a file, the pages of a mapping, the files of a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -161,6 +204,10 @@ pub(crate) struct Work {
     pub(crate) think: Option<Expression>,
     /// An `fsync` after so many writes.
     pub(crate) fsync: Option<Expression>,
+    /// Every so manyth place is written to; 0 for none.
+    pub(crate) write_each: Option<Expression>,
+    /// By which name its order is drawn; none: by its number.
+    pub(crate) draw: Option<String>,
     pub(crate) label: Option<String>,
 }
 
@@ -170,12 +217,27 @@ pub(crate) enum Again {
     Times(Expression),
     For(Expression),
     Until(String),
+    /// Once, or not at all.
+    When(When),
+    /// Once: how long it takes is told by this label.
+    Timed(String),
+}
+
+impl Again {
+    /// How often, as far as that is known before.
+    pub(crate) fn times(&self, bound: &Bound) -> u64 {
+        match self {
+            Self::Times(times) => bound.amount(times),
+            Self::When(when) => u64::from(when.holds(bound)),
+            Self::For(_) | Self::Until(_) | Self::Timed(_) => 1,
+        }
+    }
 }
 
 /// One thing that a task does.
 #[derive(Debug)]
 pub(crate) enum Step {
-    Work(Work),
+    Work(Box<Work>),
     /// Anonymous memory.
     Map {
         name: String,
@@ -185,9 +247,9 @@ pub(crate) enum Step {
         name: String,
         file: String,
         own: bool,
-        shared: bool,
-        writable: bool,
-        executable: bool,
+        shared: Flag,
+        writable: Flag,
+        executable: Flag,
     },
     Unmap(String),
     Lock(String),
@@ -227,6 +289,23 @@ pub(crate) enum Step {
         to: Setting,
     },
     DropCaches(u8),
+    /// Later reads and writes of the task use a buffer of so many bytes.
+    Buffer(Expression),
+    /// Counts pages of a file or a mapping that are in memory.
+    Count {
+        on: String,
+        is_file: bool,
+        label: String,
+    },
+    /// Reads `memory.stat` of a group.
+    Flush(String),
+    /// All tasks of this kind are started, and have ended.
+    Run(usize),
+    /// A task does these steps while the others wait.
+    Turn {
+        task: usize,
+        steps: Vec<Step>,
+    },
 }
 
 /// A definition with its parameters: what hangs on them comes to a number.
@@ -239,16 +318,15 @@ pub(crate) struct Bound {
 impl Bound {
     pub(crate) fn new(params: &Params, memory_bytes: u64) -> Self {
         let mut values = Values::from([(MEMORY.to_owned(), memory_bytes as f64)]);
-        let mut words = BTreeMap::new();
+        let mut words: BTreeMap<String, String> =
+            params.specs().map(|spec| (spec.name.to_owned(), "none".to_owned())).collect();
         for (name, value) in params.iter() {
+            words.insert(name.to_owned(), value.to_string());
             let _before = match value {
                 ParamValue::Size(bytes) => values.insert(name.to_owned(), bytes.get() as f64),
                 ParamValue::Count(count) => values.insert(name.to_owned(), count as f64),
                 ParamValue::Share(share) => values.insert(name.to_owned(), share.as_f64()),
-                ParamValue::Choice(word) | ParamValue::File(word) => {
-                    words.insert(name.to_owned(), word.to_owned());
-                    None
-                }
+                ParamValue::Choice(_) | ParamValue::File(_) => None,
             };
         }
         Self { values, words }
@@ -266,12 +344,18 @@ impl Bound {
         expression.value(&self.values).unwrap_or(0)
     }
 
-    /// The text of a setting.
-    pub(crate) fn setting(&self, setting: &Setting) -> String {
+    /// The text of a setting; none where it hangs on a parameter that is not set.
+    pub(crate) fn setting(&self, setting: &Setting) -> Option<String> {
         match setting {
-            Setting::Text(text) => text.clone(),
-            Setting::Amount(expression) => self.amount(expression).to_string(),
+            Setting::Text(text) => Some(text.clone()),
+            Setting::Amount(amount) if self.lacks(amount).is_some() => None,
+            Setting::Amount(amount) => Some(self.amount(amount).to_string()),
         }
+    }
+
+    /// A parameter in `amount` that is not set.
+    pub(crate) fn lacks<'e>(&self, amount: &'e Expression) -> Option<&'e str> {
+        amount.names().into_iter().find(|name| !self.values.contains_key(*name))
     }
 }
 
@@ -280,13 +364,18 @@ impl Definition {
     pub(crate) fn file_set(&self, name: &str) -> Option<&FileSet> {
         self.files.iter().find(|set| set.name == name)
     }
+
+    /// The steps of all tasks, and those that let them go.
+    pub(crate) fn all_steps(&self) -> impl Iterator<Item = &[Step]> {
+        self.tasks.iter().map(|task| &*task.steps).chain([&*self.main])
+    }
 }
 
 /// Visits every step, those within loops too.
 pub(crate) fn each_step<'a>(steps: &'a [Step], visit: &mut impl FnMut(&'a Step)) {
     for step in steps {
         visit(step);
-        if let Step::Again { steps, .. } = step {
+        if let Step::Again { steps, .. } | Step::Turn { steps, .. } = step {
             each_step(steps, visit);
         }
     }
@@ -300,13 +389,13 @@ impl Step {
                 let much = match &work.much {
                     Much::Passes(amount) | Much::Count(amount) | Much::Bytes(amount) => amount,
                 };
-                let others = [&work.every, &work.think, &work.fsync, &work.at_most];
+                let others = [&work.every, &work.think, &work.fsync, &work.at_most, &work.write_each];
                 [&work.block, much].into_iter().chain(others.into_iter().flatten()).collect()
             }
             Self::Map { size, .. } => vec![size],
             Self::Create { count, size, .. } => vec![count, size],
             Self::Unlink { count, .. } => count.iter().collect(),
-            Self::Sleep(amount) | Self::Compute(amount) => vec![amount],
+            Self::Sleep(amount) | Self::Compute(amount) | Self::Buffer(amount) => vec![amount],
             Self::Again { again: Again::Times(amount) | Again::For(amount), .. } => vec![amount],
             Self::Cgroup { to: Setting::Amount(amount), .. }
             | Self::Sysctl { to: Setting::Amount(amount), .. } => {
@@ -322,6 +411,7 @@ pub(crate) struct Head {
     pub(crate) help: String,
     pub(crate) params: Vec<ParamSpec>,
     pub(crate) prepares: Vec<String>,
+    pub(crate) varies: Vec<String>,
 }
 
 /// A metric that a file declares.
@@ -333,6 +423,10 @@ pub(crate) struct MetricDefinition {
     pub(crate) better: Better,
     pub(crate) of: Option<String>,
     pub(crate) help: String,
+    /// What it is divided by.
+    pub(crate) per: Option<Expression>,
+    /// Whether it stands at the head of reports.
+    pub(crate) heads: bool,
 }
 
 /// What a metric is.
@@ -342,14 +436,30 @@ pub(crate) enum Measured {
     Seconds(String),
     /// Pages of a set of files that are in memory when a phase ends.
     Resident { files: String, at: usize },
-    /// A number of `/proc/vmstat`, or of the `memory.stat` of a group.
-    Counter { group: Option<String>, name: String, span: Span },
+    /// A number of `/proc/vmstat`, or of a file of those of these groups that are there, added up.
+    Counter { of: Counted, name: String, span: Span },
     /// A percentile of what one operation of a step takes, in microseconds.
     Latency { label: String, percentile: f64 },
     /// MiB a second that a step moves while it runs.
     Rate(String),
     /// Operations of a step.
     Operations(String),
+    /// Seconds that steps took, added up, or as samples.
+    Took { label: String, each: bool },
+    /// MiB a second along a pass, in so many samples.
+    Rates { label: String, parts: u64 },
+    /// What a step counted, the first time.
+    Found(String),
+    /// What an amount comes to.
+    Value(Expression),
+}
+
+/// Where a number is read.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Counted {
+    Machine,
+    /// A file of groups.
+    Groups(Vec<String>, &'static str),
 }
 
 /// Between which phases' ends; 0 is the beginning of all tasks, 1 the end of the first phase.

@@ -99,9 +99,11 @@ impl Expression {
     /// What it comes to, rounded down.
     ///
     /// # Errors
-    /// Less than nothing, more than 2^53, or a division by nothing; names that have no value count as 0.
+    /// Less than nothing, more than 2^53, a division by nothing, or a name that has no value.
     pub(crate) fn value(&self, values: &Values) -> Result<u64, String> {
-        let value = self.exact(values);
+        let Some(value) = self.exact(values) else {
+            return Err(format!("`{self}` hangs on a parameter that is not set"));
+        };
         match value {
             _ if value.is_nan() || value.is_infinite() => Err(format!("`{self}` divides by 0")),
             _ if value < 0.0 => Err(format!("`{self}` comes to less than 0")),
@@ -110,12 +112,12 @@ impl Expression {
         }
     }
 
-    fn exact(&self, values: &Values) -> f64 {
-        match self {
+    fn exact(&self, values: &Values) -> Option<f64> {
+        Some(match self {
             Self::Number(number) => *number,
-            Self::Name(name) => values.get(name).copied().unwrap_or(0.0),
-            Self::Of(left, operator, right) => operator.apply(left.exact(values), right.exact(values)),
-        }
+            Self::Name(name) => *values.get(name)?,
+            Self::Of(left, operator, right) => operator.apply(left.exact(values)?, right.exact(values)?),
+        })
     }
 }
 

@@ -13,6 +13,8 @@ use crate::written::definition::{Bound, FileSet, FileState, Place};
 pub(crate) struct LaidFile {
     pub(crate) path: String,
     pub(crate) size: u64,
+    /// The same with what lies behind it.
+    pub(crate) on_disk: u64,
 }
 
 /// The files of one set.
@@ -45,6 +47,7 @@ pub(crate) fn lay_out(sets: &[FileSet], bound: &Bound, disks: u16, seed: Seed) -
 fn laid_set(set: &FileSet, bound: &Bound, disks: u16, seed: Seed) -> LaidSet {
     let smallest = bound.amount(&set.smallest);
     let largest = set.largest.as_ref().map_or(smallest, |largest| bound.amount(largest)).max(smallest);
+    let beyond = set.beyond.as_ref().map_or(0, |beyond| bound.amount(beyond));
     let mut stream = seed.stream(&format!("files/{}/sizes", set.name));
     let mut size =
         || if largest == smallest { smallest } else { smallest + stream.below(largest - smallest + 1) };
@@ -81,7 +84,8 @@ fn laid_set(set: &FileSet, bound: &Bound, disks: u16, seed: Seed) -> LaidSet {
                 format!("{before}{}/{number:07}", set.name)
             }
         };
-        files.push(LaidFile { path, size: size() });
+        let size = size();
+        files.push(LaidFile { path, size, on_disk: size.saturating_add(beyond) });
     }
     if matches!(set.place, Place::Memory) {
         directories.push(Directory::InMemory(IN_MEMORY.to_owned()));

@@ -11,13 +11,41 @@ use units::Nanos;
 use crate::language::table::{Entry, Mistake, Table};
 use crate::system::outcome::{Outcome, WorkloadError};
 use crate::system::{Errno, OpenMode, System};
-use crate::written::definition::{Definition, Measured, MetricDefinition, Span, Step, TaskGroup, each_step};
+use crate::written::definition::{
+    Again, Counted, Definition, FileState, Measured, MetricDefinition, Span, Step, each_step,
+};
+use crate::written::expression::Unit;
+use crate::written::layout::{LaidFile, LaidSet};
+use crate::written::plan::Plan;
 use crate::written::scope::{Scope, check_word};
 use crate::written::tally::Tally;
 use language::metric::Better;
 
-const KINDS: [&str; 7] = ["seconds", "resident", "vmstat", "stat", "latency", "rate", "operations"];
-const KEYS: [&str; 16] = [
+const KINDS: [&str; 13] = [
+    "seconds",
+    "resident",
+    "vmstat",
+    "stat",
+    "events",
+    "latency",
+    "rate",
+    "operations",
+    "took",
+    "passes",
+    "rates",
+    "found",
+    "value",
+];
+const KEYS: [&str; 25] = [
+    "events",
+    "took",
+    "passes",
+    "rates",
+    "found",
+    "value",
+    "parts",
+    "per",
+    "head",
     "seconds",
     "resident",
     "vmstat",
@@ -41,13 +69,16 @@ const BETTER: [&str; 3] = ["more", "less", "neither"];
 pub(super) fn read(
     top: &Table<'_>,
     scope: &Scope<'_>,
-    tasks: &[TaskGroup],
+    read: &Definition,
 ) -> Result<Vec<MetricDefinition>, Mistake> {
     let mut labels = BTreeSet::new();
-    for task in tasks {
-        each_step(&task.steps, &mut |step| match step {
+    for steps in read.all_steps() {
+        each_step(steps, &mut |step| match step {
             Step::Work(work) => labels.extend(work.label.as_deref()),
             Step::Create { label, .. } => labels.extend(label.as_deref()),
+            Step::Count { label, .. } | Step::Again { again: Again::Timed(label), .. } => {
+                labels.insert(label);
+            }
             _ => {}
         });
     }
@@ -84,6 +115,8 @@ fn seconds_of_phases(scope: &Scope<'_>) -> Vec<MetricDefinition> {
         better: Better::Less,
         of: None,
         help: format!("until {phase}"),
+        per: None,
+        heads: true,
     };
     scope.phases.iter().map(metric).collect()
 }
@@ -104,7 +137,27 @@ fn metric(
             "such as `resident = \"hot\"` or `vmstat = \"pgscan_direct\"`",
         ));
     };
-    let (name, at) = (own.text_of(kind)?, kind.value_at);
+    let (what, unit, better) = measured(own, kind, scope, labels)?;
+    Ok(MetricDefinition {
+        name: entry.name.clone(),
+        what,
+        unit: own.text("unit")?.unwrap_or_else(|| unit.to_owned()),
+        better: direction(own)?.unwrap_or(better),
+        of: own.text("of")?,
+        help: own.text("help")?.unwrap_or_default(),
+        per: scope.optional(own, "per", Unit::Bytes)?,
+        heads: own.get("head").is_none() || own.flag("head")?,
+    })
+}
+
+/// What it is, its unit, and which way is the good one.
+fn measured(
+    own: &Table<'_>,
+    kind: &Entry<'_>,
+    scope: &Scope<'_>,
+    labels: &BTreeSet<&str>,
+) -> Result<(Measured, &'static str, Better), Mistake> {
+    let (name, at) = (own.scalar_of(kind)?, kind.value_at);
     let label = || match labels.contains(&*name) {
         true => Ok(name.clone()),
         false => {
@@ -113,28 +166,35 @@ fn metric(
             Err(if labels.is_empty() { Mistake { hint: Some(hint), ..mistake } } else { mistake })
         }
     };
-    let (what, unit, better) = match &*kind.name {
+    Ok(match &*kind.name {
         "seconds" => {
             scope.phase(&name, at)?;
-            (Measured::Seconds(name.clone()), "s", Better::Less)
+            (Measured::Seconds(name), "s", Better::Less)
         }
         "resident" => {
             scope.file(&name, at)?;
             let at = phase_of(own, "at", scope)?.unwrap_or(scope.phases.len());
-            (Measured::Resident { files: name.clone(), at }, "pages", Better::More)
+            (Measured::Resident { files: name, at }, "pages", Better::More)
         }
-        "vmstat" | "stat" => {
-            let group = match &*kind.name {
-                "stat" => {
-                    let entry = own.needed("group", "\"A\"")?;
-                    let path = own.text_of(entry)?;
-                    scope.group(&path, entry.value_at)?;
-                    Some(path)
-                }
-                _ => None,
+        "vmstat" | "stat" | "events" => {
+            let groups = || scope.groups_of(own, own.needed("group", "\"A\"")?);
+            let of = match &*kind.name {
+                "vmstat" => Counted::Machine,
+                "stat" => Counted::Groups(groups()?, "memory.stat"),
+                _ => Counted::Groups(groups()?, "memory.events"),
             };
             check_word(own.source, &name, at)?;
-            (Measured::Counter { group, name: name.clone(), span: span(own, scope)? }, "", Better::Less)
+            (Measured::Counter { of, name, span: span(own, scope)? }, "", Better::Less)
+        }
+        "took" => (Measured::Took { label: label()?, each: false }, "s", Better::Less),
+        "passes" => (Measured::Took { label: label()?, each: true }, "s", Better::Less),
+        "found" => (Measured::Found(label()?), "pages", Better::More),
+        "value" => (Measured::Value(scope.amount(own, kind, Unit::Bytes)?), "", Better::Neither),
+        "rates" => {
+            let entry = own.needed("parts", "64")?;
+            let parts = own.scalar_of(entry)?.parse().ok().filter(|parts| (1..=10_000).contains(parts));
+            let parts = parts.ok_or_else(|| own.source.fail(entry.value_at, "`parts` is from 1 to 10000"))?;
+            (Measured::Rates { label: label()?, parts }, "MiB/s", Better::More)
         }
         "latency" => {
             let percentile = percentile(own)?;
@@ -142,14 +202,6 @@ fn metric(
         }
         "rate" => (Measured::Rate(label()?), "MiB/s", Better::More),
         _ => (Measured::Operations(label()?), "", Better::More),
-    };
-    Ok(MetricDefinition {
-        name: entry.name.clone(),
-        what,
-        unit: own.text("unit")?.unwrap_or_else(|| unit.to_owned()),
-        better: direction(own)?.unwrap_or(better),
-        of: own.text("of")?,
-        help: own.text("help")?.unwrap_or_default(),
     })
 }
 
@@ -199,10 +251,13 @@ fn span(own: &Table<'_>, scope: &Scope<'_>) -> Result<Span, Mistake> {
     }
 }
 
+/// Where counters are read: a file of a group, or `/proc/vmstat`.
+pub(super) type Place = (Option<usize>, &'static str);
+
 /// What was read at the end of each phase.
 pub(super) struct Readings {
     times: Vec<Nanos>,
-    counters: Vec<BTreeMap<(Option<String>, String), u64>>,
+    counters: Vec<BTreeMap<(Place, String), u64>>,
     resident: BTreeMap<String, u64>,
 }
 
@@ -212,32 +267,30 @@ impl Readings {
     }
 
     /// Reads what metrics ask for at the end of the next phase; the first time is when tasks begin.
-    pub(super) async fn take<S: System>(
-        &mut self,
-        sys: &S,
-        definition: &Definition,
-        paths: &BTreeMap<String, Vec<String>>,
-    ) -> Result<(), WorkloadError> {
+    pub(super) async fn take<S: System>(&mut self, sys: &S, plan: &Plan) -> Result<(), WorkloadError> {
         let number = self.times.len();
         self.times.push(sys.now());
-        let mut wanted: BTreeMap<Option<&str>, BTreeSet<&str>> = BTreeMap::new();
-        for metric in &definition.metrics {
+        let mut wanted: BTreeMap<Place, BTreeSet<&str>> = BTreeMap::new();
+        for metric in &plan.definition.metrics {
             match &metric.what {
-                Measured::Counter { group, name, span } if span.needs(number) => {
-                    wanted.entry(group.as_deref()).or_default().insert(name);
+                Measured::Counter { of, name, span } if span.needs(number) => {
+                    for place in plan.places(of) {
+                        wanted.entry(place).or_default().insert(name);
+                    }
                 }
                 Measured::Resident { files, at } if *at == number => {
-                    let pages = resident(sys, &paths[files]).await?;
+                    let pages = resident(sys, &plan.files[files]).await?;
                     self.resident.insert(metric.name.clone(), pages);
                 }
                 _ => {}
             }
         }
         let mut read = BTreeMap::new();
-        for (group, names) in wanted {
-            for (name, value) in counters(sys, group).await? {
+        for ((group, file), names) in wanted {
+            let group_path = group.map(|group| &*plan.definition.groups[group].path);
+            for (name, value) in counters(sys, group_path, file).await? {
                 if names.contains(&*name) {
-                    read.insert((group.map(str::to_owned), name), value);
+                    read.insert(((group, file), name), value);
                 }
             }
         }
@@ -246,42 +299,64 @@ impl Readings {
     }
 
     /// All metrics, once everything has ended.
-    pub(super) fn outcome(&self, definition: &Definition, tally: &Tally) -> Outcome {
+    pub(super) fn outcome(&self, plan: &Plan, tally: &Tally) -> Outcome {
         let mut outcome = Outcome::default();
-        for metric in &definition.metrics {
-            if let Some(value) = self.value(&metric.name, &metric.what, definition, tally) {
-                outcome.metric(&metric.name, value);
-            }
+        for metric in &plan.definition.metrics {
+            let samples = match &metric.what {
+                Measured::Took { label, each: true } => tally.passes(label),
+                Measured::Rates { label, .. } => tally.rates(label),
+                what => {
+                    let per = metric.per.as_ref().map_or(1, |per| plan.bound.amount(per)) as f64;
+                    if let Some(value) = self.value(&metric.name, what, plan, tally) {
+                        outcome.metric(&metric.name, value / per);
+                    }
+                    continue;
+                }
+            };
+            outcome.samples.insert(metric.name.clone(), samples);
         }
         outcome
     }
 
-    fn value(&self, name: &str, what: &Measured, definition: &Definition, tally: &Tally) -> Option<f64> {
+    fn value(&self, name: &str, what: &Measured, plan: &Plan, tally: &Tally) -> Option<f64> {
         match what {
             Measured::Seconds(phase) => {
-                let number = definition.phases.iter().position(|own| own == phase)?;
+                let number = plan.phase(phase);
                 Some(self.times.get(number + 1)?.saturating_sub(*self.times.get(number)?).as_secs_f64())
             }
             Measured::Resident { .. } => self.resident.get(name).map(|&pages| pages as f64),
-            Measured::Counter { group, name, span } => {
-                let key = (group.clone(), name.clone());
-                let at = |number: usize| self.counters.get(number)?.get(&key).copied();
+            Measured::Counter { of, name, span } => {
+                let places = plan.places(of);
+                let at = |number: usize| {
+                    let read = self.counters.get(number)?;
+                    let all = places.iter().map(|&place| read.get(&(place, name.clone())));
+                    let sum = all.sum::<Option<u64>>().filter(|_| !places.is_empty())?;
+                    Some(sum as f64)
+                };
                 match *span {
-                    Span::At(number) => at(number).map(|value| value as f64),
-                    Span::Between(from, to) => Some(at(to)? as f64 - at(from)? as f64),
+                    Span::At(number) => at(number),
+                    Span::Between(from, to) => Some(at(to)? - at(from)?),
                 }
             }
             Measured::Latency { label, percentile } => tally.percentile_us(label, *percentile),
             Measured::Rate(label) => tally.mib_per_second(label),
             Measured::Operations(label) => Some(tally.operations(label) as f64),
+            Measured::Took { label, .. } => Some(tally.took(label)),
+            Measured::Rates { .. } => None,
+            Measured::Found(label) => tally.found(label).map(|pages| pages as f64),
+            Measured::Value(amount) => Some(plan.bound.amount(amount) as f64),
         }
     }
 }
 
-/// `/proc/vmstat`, or the `memory.stat` of a group.
-async fn counters<S: System>(sys: &S, group: Option<&str>) -> Result<Vec<(String, u64)>, WorkloadError> {
+/// `/proc/vmstat`, or a file of a group.
+async fn counters<S: System>(
+    sys: &S,
+    group: Option<&str>,
+    file: &str,
+) -> Result<Vec<(String, u64)>, WorkloadError> {
     let Some(group) = group else { return Ok(sys.vmstat().await?) };
-    let text = sys.cgroup_read(group, "memory.stat").await?;
+    let text = sys.cgroup_read(group, file).await?;
     let pair = |line: &str| {
         let (name, value) = line.split_once(' ')?;
         Some((name.to_owned(), value.trim().parse().ok()?))
@@ -290,15 +365,19 @@ async fn counters<S: System>(sys: &S, group: Option<&str>) -> Result<Vec<(String
 }
 
 /// Pages of these files that are in memory; a file that is gone has none.
-async fn resident<S: System>(sys: &S, paths: &[String]) -> Result<u64, WorkloadError> {
+pub(super) async fn resident<S: System>(sys: &S, set: &LaidSet) -> Result<u64, WorkloadError> {
     let mut pages = 0;
-    for path in paths {
+    for LaidFile { path, size, .. } in &set.files {
+        let stays = set.state == FileState::LaidOut;
+        if stays && *size == 0 {
+            continue;
+        }
         let file = match sys.open(path, OpenMode::Read).await {
             Ok(file) => file,
             Err(error) if error.errno == Errno::NoEnt => continue,
             Err(error) => return Err(error.into()),
         };
-        let size = sys.file_size(path).await?;
+        let size = if stays { *size } else { sys.file_size(path).await? };
         if size > 0 {
             pages += sys.resident_pages(&file, 0, size).await?;
         }

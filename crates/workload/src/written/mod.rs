@@ -10,12 +10,14 @@
 //! | `order` | that nobody waits for ever |
 //! | `plan`, `layout`, `walk` | the file on one machine; its files; in which order steps come to their places |
 //! | [`fio`] | job files of `fio` in this language |
-//! | `play`, `act`, `tally` | the run, a task at work, what it counts |
+//! | `play`, `direct` | the run, and one where `main` lets tasks go |
+//! | `start`, `act`, `tally` | how tasks start, one at work, what it counts |
 //!
-//! Left out: processes that fork, memory that tasks share, conditions.
+//! Left out: processes that fork, memory that tasks share, conditions on what happens in a run.
 
 mod act;
 mod definition;
+mod direct;
 mod expression;
 pub mod fio;
 mod layout;
@@ -25,6 +27,7 @@ mod plan;
 mod play;
 mod read;
 mod scope;
+mod start;
 mod steps;
 mod tally;
 mod walk;
@@ -36,7 +39,7 @@ use crate::parts::footprint::{Footprint, MachineSize};
 use crate::parts::need::Need;
 use crate::system::System;
 use crate::system::outcome::{Outcome, WorkloadError};
-use crate::written::definition::{Bound, Definition, Measured, Step, each_step};
+use crate::written::definition::{Bound, Definition, Measured, Refusal, Step, each_step};
 pub use crate::written::read::is_one;
 use language::metric::{MetricSpec, TIME_RESOLUTION_SECONDS, TIME_RESOLUTION_US};
 use language::params::{ParamError, ParamSpec, Params};
@@ -86,13 +89,13 @@ impl Described {
         let all = |texts: &[String]| -> &'static [&'static str] {
             texts.iter().map(|text| leaked(text)).collect::<Vec<_>>().leak()
         };
-        let metrics = definition.metrics.iter().map(|metric| MetricSpec {
+        let metrics = definition.metrics.iter().filter(|metric| metric.heads).map(|metric| MetricSpec {
             name: leaked(&metric.name),
             unit: leaked(&metric.unit),
             better: metric.better,
             of: metric.of.as_deref().map(leaked),
             resolution: match metric.what {
-                Measured::Seconds(_) => TIME_RESOLUTION_SECONDS,
+                Measured::Seconds(_) | Measured::Took { .. } => TIME_RESOLUTION_SECONDS,
                 Measured::Latency { .. } => TIME_RESOLUTION_US,
                 _ => 0.0,
             },
@@ -104,7 +107,7 @@ impl Described {
             params: head.params.leak(),
             phases: all(&definition.phases),
             prepares: all(&head.prepares),
-            varies: VARIES,
+            varies: if head.varies.is_empty() { VARIES } else { all(&head.varies) },
             metrics: metrics.collect::<Vec<_>>().leak(),
             definition: Arc::new(definition),
         })
@@ -113,7 +116,12 @@ impl Described {
     /// The workload with these parameters.
     pub(crate) fn build(&self, params: &Params) -> Result<Program, ParamError> {
         let program = Program { definition: Arc::clone(&self.definition), params: params.clone() };
-        program.definition.check(&program.bound(ANY_MEMORY)).map_err(|problem| ParamError::Amount {
+        let bound = program.bound(ANY_MEMORY);
+        if let Some(refused) = self.definition.refusals.iter().find(|refused| refused.when.holds(&bound)) {
+            let Refusal { param: name, problem, hint, .. } = refused;
+            return Err(ParamError::Conflict { name, problem: problem.clone(), hint: hint.clone() });
+        }
+        program.definition.check(&bound).map_err(|problem| ParamError::Amount {
             problem,
             hint: "change the parameters, or the amount in the file".to_owned(),
         })?;
@@ -137,8 +145,8 @@ impl Program {
             needs.push(Need::Cgroups);
         }
         let bound = self.bound(ANY_MEMORY);
-        for task in &self.definition.tasks {
-            each_step(&task.steps, &mut |step| {
+        for steps in self.definition.all_steps() {
+            each_step(steps, &mut |step| {
                 if let Step::Advise { advice, .. } = step
                     && advice.of(&bound.words) == "huge-page"
                     && !needs.contains(&Need::HugePageAdvice)
@@ -151,7 +159,7 @@ impl Program {
     }
 
     pub(crate) fn footprint(&self, machine: MachineSize) -> Footprint {
-        self.definition.footprint(&self.bound(machine.memory.get() * units::PAGE_SIZE), machine)
+        self.definition.footprint(&self.bound(machine.memory.get().saturating_mul(units::PAGE_SIZE)), machine)
     }
 
     pub(crate) async fn run<S: System>(&self, sys: S) -> Result<Outcome, WorkloadError> {

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use crate::language::table::Mistake;
-use crate::written::definition::{Again, Step, TaskGroup};
+use crate::written::definition::{Again, Definition, Step, TaskGroup, each_step};
 use crate::written::scope::Scope;
 
 /// What matters to the order of phases.
@@ -43,8 +43,12 @@ pub(super) fn enders<'a>(tasks: &'a [TaskGroup], phase: &'a str) -> impl Iterato
 }
 
 /// Checks it.
-pub(super) fn check(scope: &Scope<'_>, tasks: &[TaskGroup]) -> Result<(), Mistake> {
+pub(super) fn check(scope: &Scope<'_>, read: &Definition) -> Result<(), Mistake> {
     let fail = |message: String, hint: String| Mistake { position: None, message, hint: Some(hint) };
+    let tasks = &read.tasks;
+    if !read.main.is_empty() {
+        return check_main(scope, read).map_err(|(message, hint)| fail(message, hint));
+    }
     for task in tasks {
         let points = points(&task.steps);
         for (number, point) in points.iter().enumerate() {
@@ -64,6 +68,34 @@ pub(super) fn check(scope: &Scope<'_>, tasks: &[TaskGroup]) -> Result<(), Mistak
         }
     }
     go_through(scope, tasks).map_err(|(message, hint)| fail(message, hint))
+}
+
+/// Where one task lets the others go, it ends all phases, and each task is let go in one way.
+fn check_main(scope: &Scope<'_>, read: &Definition) -> Result<(), (String, String)> {
+    let ends: Vec<Point<'_>> = points(&read.main);
+    if ends != scope.phases.iter().map(|phase| Point::End(phase)).collect::<Vec<_>>() {
+        let message = "`main` does not end the phases in their order, each once".to_owned();
+        return Err((message, format!("`main` needs {}, in this order", scope.phases.join(", "))));
+    }
+    for (number, task) in read.tasks.iter().enumerate() {
+        if !points(&task.steps).is_empty() {
+            let message = format!("task `{}` waits for a phase or ends one, which `main` does", task.name);
+            return Err((message, "leave the step out, or `[main]`".to_owned()));
+        }
+        let (mut runs, mut turns) = (false, false);
+        each_step(&read.main, &mut |step| match step {
+            Step::Run(of) => runs |= *of == number,
+            Step::Turn { task, .. } => turns |= *task == number,
+            _ => {}
+        });
+        if runs != task.steps.is_empty() && turns != runs {
+            continue;
+        }
+        let message =
+            format!("task `{}` has steps of its own and runs, or it has turns: one of both", task.name);
+        return Err((message, "`run` starts a task with steps, `turn` has steps itself".to_owned()));
+    }
+    Ok(())
 }
 
 /// Goes as far as all tasks come.

@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use units::{Bytes, Nanos};
 
+use crate::parts::chance;
 use crate::parts::footprint::{Footprint, MachineSize};
 use crate::system::Gate;
 use crate::written::definition::{
-    Again, Bound, Deed, Definition, Much, Place, Setting, Step, Work, each_step,
+    Again, Bound, Counted, Deed, Definition, Measured, Much, Place, Setting, Step, Work, each_step,
 };
 use crate::written::expression::Expression;
 use crate::written::layout::{FILES_MAX, LaidSet};
@@ -40,43 +41,113 @@ pub(super) struct Plan {
     pub(super) gates: Vec<PhaseGates>,
     /// Whether any task writes to files: then all open them so.
     pub(super) writes: bool,
+    pub(super) watched: BTreeMap<String, Watched>,
+}
+
+/// What metrics ask of the steps of a label.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Watched {
+    /// Each operation: how many, how long.
+    pub(super) operations: bool,
+    /// How long each pass takes.
+    pub(super) passes: bool,
+    /// Rates along a pass, in so many parts.
+    pub(super) parts: Option<u64>,
 }
 
 impl Plan {
     /// How long one waits for others before it looks whether they still live.
     pub(super) const PATIENCE: Nanos = Nanos::from_secs(1);
 
+    /// A plan of these files and gates.
+    pub(super) fn new(
+        definition: &Arc<Definition>,
+        bound: Bound,
+        files: BTreeMap<String, LaidSet>,
+        gates: Vec<PhaseGates>,
+    ) -> Self {
+        let writes = definition.writes(&bound);
+        let mut watched: BTreeMap<String, Watched> = BTreeMap::new();
+        for metric in &definition.metrics {
+            let (Measured::Latency { label, .. }
+            | Measured::Rate(label)
+            | Measured::Operations(label)
+            | Measured::Took { label, .. }
+            | Measured::Rates { label, .. }) = &metric.what
+            else {
+                continue;
+            };
+            let own = watched.entry(label.clone()).or_default();
+            match &metric.what {
+                Measured::Took { .. } => own.passes = true,
+                Measured::Rates { parts, .. } => own.parts = Some(*parts),
+                _ => own.operations = true,
+            }
+        }
+        Self { definition: Arc::clone(definition), bound, files, gates, writes, watched }
+    }
+
+    /// Which files a number is read from: `/proc/vmstat`, or one of each group that is there.
+    pub(super) fn places(&self, of: &Counted) -> Vec<(Option<usize>, &'static str)> {
+        let Counted::Groups(names, file) = of else { return vec![(None, "")] };
+        let there = self.definition.groups.iter().enumerate();
+        let there = there.filter(|(_, group)| names.contains(&group.name) && group.when.holds(&self.bound));
+        there.map(|(number, _)| (Some(number), *file)).collect()
+    }
+
+    /// The path of the group called `name`, if it is there.
+    pub(super) fn path_of(&self, name: &str) -> Option<&str> {
+        self.definition.group_there(name, &self.bound)
+    }
+
+    /// The group of a kind of tasks.
+    pub(super) fn group_of(&self, kind: usize) -> Option<&str> {
+        let mut words = self.definition.tasks[kind].groups.iter().map(|word| word.of(&self.bound.words));
+        words.find_map(|name| self.definition.group_there(name, &self.bound))
+    }
+
     /// The number of a phase.
     pub(super) fn phase(&self, name: &str) -> usize {
         self.definition.phases.iter().position(|phase| phase == name).expect("it was checked")
     }
 
-    /// Bytes of the largest call that reads or writes.
+    /// Bytes of the largest call that reads or writes; none where steps say how large the buffer is.
     pub(super) fn largest_call(&self, steps: &[Step]) -> Option<u64> {
         let mut largest = None;
-        each_step(steps, &mut |step| {
-            if let Step::Work(Work { deed: Deed::Read | Deed::Write, block, .. }) = step {
-                largest = largest.max(Some(self.bound.amount(block)));
+        let mut says = false;
+        each_step(steps, &mut |step| match step {
+            Step::Work(work) if matches!(work.deed, Deed::Read | Deed::Write) => {
+                let Work { block, on, .. } = &**work;
+                let file = self.files[on].files.iter().map(|file| file.size).max();
+                largest = largest.max(Some(self.bound.amount(block).min(file.unwrap_or(u64::MAX))));
             }
+            Step::Buffer(_) => says = true,
+            _ => {}
         });
-        largest
+        largest.filter(|_| !says)
     }
 }
 
 impl Definition {
     /// Whether any task writes to a file of the file.
-    pub(super) fn writes(&self) -> bool {
+    pub(super) fn writes(&self, bound: &Bound) -> bool {
         let mut writes = false;
-        for task in &self.tasks {
-            each_step(&task.steps, &mut |step| {
-                writes |= matches!(
-                    step,
-                    Step::Work(Work { deed: Deed::Write, .. } | Work { writes: 1.., .. })
-                        | Step::MapFile { shared: true, writable: true, .. }
-                );
+        for steps in self.all_steps() {
+            each_step(steps, &mut |step| {
+                writes |= match step {
+                    Step::Work(work) => work.deed == Deed::Write || work.writes > 0,
+                    Step::MapFile { shared, writable, .. } => shared.holds(bound) && writable.holds(bound),
+                    _ => false,
+                };
             });
         }
         writes
+    }
+
+    /// The path of the group called `name`, if it is there.
+    pub(super) fn group_there(&self, name: &str, bound: &Bound) -> Option<&str> {
+        let group = self.groups.iter().find(|group| group.name == name && group.when.holds(bound));
+        group.map(|group| &*group.path)
     }
 
     /// How many tasks of this kind there are.
@@ -92,7 +163,9 @@ impl Definition {
         let amount = |expression: &Expression| expression.value(&bound.values);
         for group in &self.groups {
             for (file, setting) in &group.settings {
-                if let Setting::Amount(to) = setting {
+                if let Setting::Amount(to) = setting
+                    && bound.lacks(to).is_none()
+                {
                     amount(to).map_err(|error| format!("`{file}` of cgroup `{}`: {error}", group.path))?;
                 }
             }
@@ -103,7 +176,8 @@ impl Definition {
             if let Place::Disk(disk) = &set.place {
                 amount(disk).map_err(of)?;
             }
-            set.largest.iter().try_for_each(|largest| amount(largest).map(drop)).map_err(of)?;
+            let others = [&set.largest, &set.beyond];
+            others.into_iter().flatten().try_for_each(|size| amount(size).map(drop)).map_err(of)?;
             let count = set.count.as_ref().map_or(Ok(1), amount).map_err(of)?;
             if count == 0 || count > FILES_MAX {
                 return Err(format!(
@@ -124,18 +198,34 @@ impl Definition {
             }
             for number in [0, count - 1] {
                 let own = bound.of_task(number);
-                task.cpu.iter().try_for_each(|cpu| cpu.value(&own.values).map(drop)).map_err(of)?;
+                let amounts = [&task.cpu, &task.begins_within];
+                amounts
+                    .into_iter()
+                    .flatten()
+                    .try_for_each(|one| one.value(&own.values).map(drop))
+                    .map_err(of)?;
                 check_steps(&task.steps, &own).map_err(of)?;
             }
-            let steps = self.operations(&task.steps, &bound.of_task(count - 1));
-            if steps > STEPS_MAX {
-                return Err(format!(
-                    "task `{}` makes some {steps:.0} calls; {STEPS_MAX:.0} at most can be made",
-                    task.name
-                ));
+            self.check_calls(&task.name, &task.steps, &bound.of_task(count - 1))?;
+        }
+        for metric in &self.metrics {
+            let of = |error| format!("metric `{}`: {error}", metric.name);
+            let value = if let Measured::Value(value) = &metric.what { Some(value) } else { None };
+            value.into_iter().chain(&metric.per).try_for_each(|one| amount(one).map(drop)).map_err(of)?;
+            if metric.per.as_ref().is_some_and(|per| bound.amount(per) == 0) {
+                return Err(format!("metric `{}` is divided by 0", metric.name));
             }
         }
-        Ok(())
+        check_steps(&self.main, bound)?;
+        self.check_calls("main", &self.main, bound)
+    }
+
+    fn check_calls(&self, name: &str, steps: &[Step], bound: &Bound) -> Result<(), String> {
+        let calls = self.operations(steps, bound);
+        if calls <= STEPS_MAX {
+            return Ok(());
+        }
+        Err(format!("task `{name}` makes some {calls:.0} calls; {STEPS_MAX:.0} at most can be made"))
     }
 
     /// How many calls the steps make, about; loops that last for a time count once.
@@ -158,10 +248,8 @@ impl Definition {
                 }
             }
             Step::Create { count, .. } => bound.amount(count) as f64,
-            Step::Again { again, steps } => {
-                let times = if let Again::Times(times) = again { bound.amount(times) } else { 1 };
-                times as f64 * self.operations(steps, bound)
-            }
+            Step::Again { again, steps } => again.times(bound) as f64 * self.operations(steps, bound),
+            Step::Turn { steps, .. } => self.operations(steps, bound),
             _ => 1.0,
         };
         steps.iter().map(of).sum()
@@ -173,7 +261,8 @@ impl Definition {
         for set in &self.files {
             let count = set.count.as_ref().map_or(1, |count| bound.amount(count));
             let size = bound.amount(set.largest.as_ref().unwrap_or(&set.smallest));
-            let bytes = Bytes(count.saturating_mul(size));
+            let beyond = set.beyond.as_ref().map_or(0, |beyond| bound.amount(beyond));
+            let bytes = Bytes(count.saturating_mul(size.saturating_add(beyond)));
             match &set.place {
                 Place::Memory => made.anonymous = plus(made.anonymous, bytes),
                 place => {
@@ -189,12 +278,45 @@ impl Definition {
                 }
             }
         }
+        // What moves them to another place of the disk.
+        made.files = plus(made.files, chance::PLACED_WITHIN);
+        made.file_count += 1;
         for (kind, task) in self.tasks.iter().enumerate() {
             let tasks = self.tasks_of(kind, bound);
-            made.tasks += tasks;
-            created(&task.steps, &bound.of_task(tasks.saturating_sub(1)), 1, tasks, &mut made);
+            let stays = self.main.is_empty() || task.steps.is_empty();
+            made.tasks = if stays { made.tasks + tasks } else { made.tasks.max(tasks) };
+            self.created(&task.steps, &bound.of_task(tasks.saturating_sub(1)), 1, tasks, &mut made);
         }
+        self.created(&self.main, bound, 1, 1, &mut made);
         made
+    }
+
+    /// Adds what steps make that are made `times` times by so many tasks.
+    fn created(&self, steps: &[Step], bound: &Bound, times: u64, tasks: u64, made: &mut Footprint) {
+        for step in steps {
+            match step {
+                Step::Create { count, size, .. } => {
+                    let count = bound.amount(count).saturating_mul(times).saturating_mul(tasks);
+                    made.file_count = made.file_count.saturating_add(count);
+                    made.files = plus(made.files, Bytes(count.saturating_mul(bound.amount(size))));
+                }
+                Step::Map { size, .. } => {
+                    made.anonymous = plus(made.anonymous, Bytes(bound.amount(size).saturating_mul(tasks)));
+                }
+                // Copies of pages that are written to.
+                Step::MapFile { file, shared, writable, .. }
+                    if writable.holds(bound) && !shared.holds(bound) =>
+                {
+                    let copies = self.file_set(file).map_or(0, |set| bound.amount(&set.smallest));
+                    made.anonymous = plus(made.anonymous, Bytes(copies.saturating_mul(tasks)));
+                }
+                Step::Again { again, steps } => {
+                    self.created(steps, bound, times.saturating_mul(again.times(bound)), tasks, made);
+                }
+                Step::Turn { steps, .. } => self.created(steps, bound, times, tasks, made),
+                _ => {}
+            }
+        }
     }
 }
 
@@ -202,37 +324,20 @@ fn plus(one: Bytes, other: Bytes) -> Bytes {
     Bytes(one.get().saturating_add(other.get()))
 }
 
-/// Adds what steps make that are made `times` times by so many tasks.
-fn created(steps: &[Step], bound: &Bound, times: u64, tasks: u64, made: &mut Footprint) {
-    for step in steps {
-        match step {
-            Step::Create { count, size, .. } => {
-                let count = bound.amount(count).saturating_mul(times).saturating_mul(tasks);
-                made.file_count = made.file_count.saturating_add(count);
-                made.files = plus(made.files, Bytes(count.saturating_mul(bound.amount(size))));
-            }
-            Step::Map { size, .. } => {
-                made.anonymous = plus(made.anonymous, Bytes(bound.amount(size).saturating_mul(tasks)));
-            }
-            Step::Again { again, steps } => {
-                let again = if let Again::Times(times) = again { bound.amount(times) } else { 1 };
-                created(steps, bound, times.saturating_mul(again), tasks, made);
-            }
-            _ => {}
-        }
-    }
-}
-
 /// Whether all amounts of steps come to something, and calls have a length.
 fn check_steps(steps: &[Step], bound: &Bound) -> Result<(), String> {
     for step in steps {
+        if matches!(step, Step::Again { again: Again::When(when), .. } if !when.holds(bound)) {
+            continue;
+        }
         for amount in step.amounts() {
             amount.value(&bound.values)?;
         }
         match step {
             Step::Work(work) => {
                 let block = bound.amount(&work.block);
-                if block == 0 || block > 1 << 30 {
+                let touches = matches!(work.deed, Deed::Touch | Deed::TouchWriting);
+                if block == 0 || (block > 1 << 30 && !touches) {
                     return Err(format!(
                         "a call on `{}` has {block} bytes, and from 1 to 1G can have",
                         work.on
@@ -250,7 +355,7 @@ fn check_steps(steps: &[Step], bound: &Bound) -> Result<(), String> {
             }
             _ => {}
         }
-        if let Step::Again { steps, .. } = step {
+        if let Step::Again { steps, .. } | Step::Turn { steps, .. } = step {
             check_steps(steps, bound)?;
         }
     }
@@ -263,9 +368,9 @@ pub(super) fn check_places(
     plan: &BTreeMap<String, LaidSet>,
     bound: &Bound,
 ) -> Result<(), String> {
-    for task in &definition.tasks {
+    for steps in definition.all_steps() {
         let mut result = Ok(());
-        each_step(&task.steps, &mut |step| {
+        each_step(steps, &mut |step| {
             let Step::Work(work) = step else { return };
             let Some(set) = plan.get(&work.on) else { return };
             let word = work.order.of(&bound.words);
@@ -275,10 +380,8 @@ pub(super) fn check_places(
                 false => set.files.first().map_or(0, |file| file.size.div_ceil(block)),
             };
             if places > PLACES_MAX && (word == "shuffled" || word.starts_with("zipf")) {
-                result = Err(format!(
-                    "task `{}`: order `{word}` over {places} places of `{}`; {PLACES_MAX} at most",
-                    task.name, work.on
-                ));
+                let on = &work.on;
+                result = Err(format!("order `{word}` over {places} places of `{on}`; {PLACES_MAX} at most"));
             }
         });
         result?;

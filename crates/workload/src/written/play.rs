@@ -11,25 +11,20 @@ use units::{Bytes, PAGE_SIZE};
 use crate::parts::chance;
 use crate::parts::footprint::MachineSize;
 use crate::system::outcome::{Outcome, WorkloadError};
-use crate::system::{Errno, OpenMode, System, SystemError, TaskSpec};
-use crate::written::act::{Actor, Who};
+use crate::system::{OpenMode, System, SystemError};
 use crate::written::definition::{Bound, Definition, FileState, Step, each_step};
+use crate::written::direct::direct;
 use crate::written::layout::{Directory, LaidSet, lay_out};
 use crate::written::measure::Readings;
 use crate::written::order::{Point, points};
 use crate::written::plan::{PhaseGates, Plan, check_places};
+use crate::written::start::{join_all, join_dead, spawn};
 use crate::written::tally::Tally;
 
 /// Page cache and slab.
 const ALL_CACHES: u8 = 3;
 /// Bytes of a call that writes a file before tasks begin.
 const WRITE_SIZE: u64 = 1 << 20;
-
-/// A task that runs.
-struct Running<S: System> {
-    who: Who,
-    task: Option<S::Task<Result<Tally, WorkloadError>>>,
-}
 
 /// Runs it to its end.
 pub(super) async fn run<S: System>(
@@ -38,22 +33,24 @@ pub(super) async fn run<S: System>(
     bound: impl FnOnce(u64) -> Bound,
 ) -> Result<Outcome, WorkloadError> {
     let machine = MachineSize::of(&sys);
-    let bound = bound(machine.memory.get() * PAGE_SIZE);
+    let bound = bound(machine.memory.get().saturating_mul(PAGE_SIZE));
     definition.check(&bound).map_err(WorkloadError::Amount)?;
     let files = lay_out(&definition.files, &bound, machine.disks, sys.seed());
     check_places(definition, &files, &bound).map_err(WorkloadError::Amount)?;
     make(&sys, definition, &files, &bound).await?;
+    if !definition.main.is_empty() {
+        return direct(sys, Plan::new(definition, bound, files, Vec::new())).await;
+    }
     let gates = (definition.phases.iter())
         .map(|_| Ok(PhaseGates { done: sys.make_gate()?, go: sys.make_gate()? }))
         .collect::<Result<Vec<PhaseGates>, SystemError>>()?;
-    let paths: BTreeMap<String, Vec<String>> = (files.iter())
-        .map(|(name, set)| (name.clone(), set.files.iter().map(|file| file.path.clone()).collect()))
-        .collect();
-    let plan = Plan { definition: Arc::clone(definition), bound, files, gates, writes: definition.writes() };
-    let plan = Arc::new(plan);
+    let plan = Arc::new(Plan::new(definition, bound, files, gates));
     let mut readings = Readings::new();
-    readings.take(&sys, definition, &paths).await?;
-    let mut running = spawn_all(&sys, &plan).await?;
+    readings.take(&sys, &plan).await?;
+    let mut running = Vec::new();
+    for kind in 0..definition.tasks.len() {
+        spawn(&sys, &plan, kind, &mut running).await?;
+    }
     let mut tally = Tally::default();
     for (number, phase) in definition.phases.iter().enumerate() {
         let ends = tasks_with(&plan, Point::End(phase));
@@ -66,13 +63,13 @@ pub(super) async fn run<S: System>(
             }
         }
         sys.mark(phase);
-        readings.take(&sys, definition, &paths).await?;
+        readings.take(&sys, &plan).await?;
         for _ in 0..tasks_with(&plan, Point::Wait(phase)) {
             sys.open_gate(plan.gates[number].go).await?;
         }
     }
     join_all(&sys, &mut running, &mut tally).await?;
-    Ok(readings.outcome(definition, &tally))
+    Ok(readings.outcome(&plan, &tally))
 }
 
 /// How many tasks come to this point.
@@ -103,8 +100,8 @@ async fn make<S: System>(
         }
     }
     let mut created = BTreeSet::new();
-    for task in &definition.tasks {
-        each_step(&task.steps, &mut |step| {
+    for steps in definition.all_steps() {
+        each_step(steps, &mut |step| {
             if let Step::Create { directory, .. } = step {
                 created.insert(directory);
             }
@@ -117,17 +114,19 @@ async fn make<S: System>(
     for set in definition.files.iter().map(|set| &files[&set.name]) {
         if set.state == FileState::LaidOut {
             let laid: Vec<(String, Bytes)> =
-                set.files.iter().map(|file| (file.path.clone(), Bytes(file.size))).collect();
+                set.files.iter().map(|file| (file.path.clone(), Bytes(file.on_disk))).collect();
             sys.lay_out_files(&laid).await?;
         }
     }
     if !definition.keeps_caches {
         sys.drop_caches(ALL_CACHES).await?;
     }
-    for group in &definition.groups {
+    for group in definition.groups.iter().filter(|group| group.when.holds(bound)) {
         sys.cgroup_create(&group.path).await?;
         for (file, setting) in &group.settings {
-            sys.cgroup_write(&group.path, file, &bound.setting(setting)).await?;
+            if let Some(value) = bound.setting(setting) {
+                sys.cgroup_write(&group.path, file, &value).await?;
+            }
         }
     }
     for set in definition.files.iter().map(|set| &files[&set.name]) {
@@ -146,63 +145,6 @@ async fn write_files<S: System>(sys: &S, set: &LaidSet) -> Result<(), WorkloadEr
         let mut at = 0;
         while at < size {
             at += sys.write(&file, at, WRITE_SIZE.min(size - at)).await?;
-        }
-    }
-    Ok(())
-}
-
-/// Starts all tasks.
-async fn spawn_all<S: System>(sys: &S, plan: &Arc<Plan>) -> Result<Vec<Running<S>>, WorkloadError> {
-    let mut running = Vec::new();
-    for (kind, task) in plan.definition.tasks.iter().enumerate() {
-        let of = plan.definition.tasks_of(kind, &plan.bound);
-        for number in 0..of {
-            let name =
-                if task.count.is_some() { format!("{}-{number}", task.name) } else { task.name.clone() };
-            let mut spec = TaskSpec::named(name.clone());
-            if let Some(group) = &task.group {
-                spec = spec.in_cgroup(group.of(&plan.bound.words));
-            }
-            if let Some(cpu) = &task.cpu {
-                let cpu = plan.bound.of_task(number).amount(cpu) % u64::from(sys.cpus_online().max(1));
-                spec = spec.on_cpu(u16::try_from(cpu).expect("it is below the number of CPUs"));
-            }
-            let who = Who { kind, number, of, name };
-            let (own, shared) = (who.clone(), Arc::clone(plan));
-            let task = sys.spawn(spec, move |sys: S| Actor::new(sys, shared, own).run()).await?;
-            running.push(Running { who, task: Some(task) });
-        }
-    }
-    Ok(running)
-}
-
-/// Joins all that still run.
-async fn join_all<S: System>(
-    sys: &S,
-    running: &mut Vec<Running<S>>,
-    tally: &mut Tally,
-) -> Result<(), WorkloadError> {
-    for one in running.drain(..) {
-        if let Some(task) = one.task {
-            tally.add(sys.join(task).await??);
-        }
-    }
-    Ok(())
-}
-
-/// Joins those that have ended: whoever was to end a phase and is dead ends the run.
-async fn join_dead<S: System>(
-    sys: &S,
-    running: &mut [Running<S>],
-    tally: &mut Tally,
-) -> Result<(), WorkloadError> {
-    for one in running.iter_mut() {
-        if let Some(task) = one.task.take_if(|task| sys.has_ended(task)) {
-            let joined = sys.join(task).await.map_err(|error| match error.errno {
-                Errno::Killed => SystemError::new("join", one.who.name.as_str(), Errno::Killed),
-                _ => error,
-            })?;
-            tally.add(joined?);
         }
     }
     Ok(())

@@ -9,17 +9,33 @@ use toml::de::{DeTable, DeValue};
 use units::{Bytes, parse_size};
 
 use crate::language::table::{Entry, Mistake, Source, Table};
-use crate::written::definition::{Definition, FileSet, FileState, Group, Head, Place, TaskGroup};
+use crate::written::definition::{
+    Definition, FileSet, FileState, Group, Head, Place, Refusal, Step, TaskGroup, Word,
+};
 use crate::written::expression::{Expression, MEMORY, TASK, Unit};
 use crate::written::scope::{NAME_LEN_MAX, Scope, check_word};
 use crate::written::{measure, order, steps};
 use language::params::{ParamKind, ParamSpec, Share};
 
-const KEYS: [&str; 10] =
-    ["name", "help", "params", "phases", "prepares", "keep_caches", "groups", "files", "tasks", "metrics"];
+const KEYS: [&str; 14] = [
+    "name",
+    "help",
+    "params",
+    "phases",
+    "prepares",
+    "keep_caches",
+    "groups",
+    "files",
+    "tasks",
+    "metrics",
+    "varies",
+    "refuse",
+    "steps",
+    "main",
+];
 const PARAM_KEYS: [&str; 7] = ["size", "count", "share", "choice", "help", "least", "most"];
-const FILE_KEYS: [&str; 6] = ["size", "up_to", "count", "state", "disk", "in_memory"];
-const TASK_KEYS: [&str; 4] = ["count", "group", "cpu", "steps"];
+const FILE_KEYS: [&str; 7] = ["beyond", "size", "up_to", "count", "state", "disk", "in_memory"];
+const TASK_KEYS: [&str; 5] = ["count", "group", "cpu", "begins_within", "steps"];
 const STATES: [&str; 4] = ["laid-out", "written", "empty", "absent"];
 /// Where the machine puts the files: every workload has it.
 const FILESYSTEM: ParamSpec =
@@ -58,6 +74,7 @@ pub(super) fn read(text: &str) -> Result<(Definition, Head), Mistake> {
         phases: phases.iter().map(|(name, _)| name.clone()).collect(),
         files: Vec::new(),
         groups: Vec::new(),
+        tasks: Vec::new(),
         of_task: Cell::new(false),
     };
     if scope.phases.is_empty() {
@@ -68,15 +85,37 @@ pub(super) fn read(text: &str) -> Result<(Definition, Head), Mistake> {
     }
     let groups = groups(&top, &mut scope)?;
     let files = files(&top, &mut scope)?;
-    let tasks = tasks(&top, &scope)?;
-    let metrics = measure::read(&top, &scope, &tasks)?;
-    top.finish(&KEYS)?;
-    order::check(&scope, &tasks)?;
-    let head =
-        Head { help, params: scope.params, prepares: prepares.into_iter().map(|(name, _)| name).collect() };
+    let refusals = refusals(&top, &scope)?;
+    let (tasks, main) = tasks(&top, &mut scope)?;
     let text = text.to_owned();
-    let phases = scope.phases;
-    Ok((Definition { text, name, phases, keeps_caches, groups, files, tasks, metrics }, head))
+    let metrics = Vec::new();
+    let phases = scope.phases.clone();
+    let read = Definition { text, name, phases, keeps_caches, groups, files, tasks, main, metrics, refusals };
+    let metrics = measure::read(&top, &scope, &read)?;
+    let varies = top.texts("varies")?.into_iter().map(|(line, _)| line).collect();
+    top.finish(&KEYS)?;
+    order::check(&scope, &read)?;
+    let prepares = prepares.into_iter().map(|(name, _)| name).collect();
+    Ok((Definition { metrics, ..read }, Head { help, params: scope.params, prepares, varies }))
+}
+
+/// Parameters that do not go together, and what is said of them.
+fn refusals(top: &Table<'_>, scope: &Scope<'_>) -> Result<Vec<Refusal>, Mistake> {
+    let read = |item: &Entry<'_>| {
+        let own = Table::of(top.source, "what is refused".to_owned(), item)?;
+        let entry = own.needed("param", "\"limit\"")?;
+        let name = own.text_of(entry)?;
+        let known = scope.params.iter().map(|param| param.name);
+        let param = known.clone().find(|known| *known == name);
+        let param = param.ok_or_else(|| own.source.unknown(entry.value_at, "parameter", &name, known))?;
+        own.needed("when", "\"order = random\"")?;
+        let problem = own.text_of(own.needed("problem", "\"what is wrong\"")?)?;
+        let hint = own.text_of(own.needed("hint", "\"what to write instead\"")?)?;
+        let when = scope.when(&own)?;
+        own.finish(&["when", "param", "problem", "hint"])?;
+        Ok(Refusal { when, param, problem, hint })
+    };
+    top.list("refuse")?.iter().map(read).collect()
 }
 
 /// Names of a list, each once.
@@ -125,7 +164,7 @@ fn param(source: Source<'_>, entry: &Entry<'_>) -> Result<ParamSpec, Mistake> {
     let spec = ParamSpec {
         name: leaked(entry.name.clone()),
         kind,
-        default: Some(leaked(default)),
+        default: default.map(leaked),
         help: leaked(help),
     };
     spec.check_default().map_err(|message| source.fail(entry.value_at, message))?;
@@ -133,7 +172,7 @@ fn param(source: Source<'_>, entry: &Entry<'_>) -> Result<ParamSpec, Mistake> {
 }
 
 /// What values a parameter has, and the one where nobody gives one.
-fn kind(table: &Table<'_>) -> Result<(ParamKind, String), Mistake> {
+fn kind(table: &Table<'_>) -> Result<(ParamKind, Option<String>), Mistake> {
     let kinds = ["size", "count", "share", "choice"];
     let given: Vec<&Entry<'_>> = kinds.iter().filter_map(|kind| table.get(kind)).collect();
     let [entry] = given[..] else {
@@ -150,7 +189,7 @@ fn kind(table: &Table<'_>) -> Result<(ParamKind, String), Mistake> {
             check_word(table.source, &word.replace([':', '/'], "-"), *at)?;
         }
         let words: Vec<&'static str> = words.into_iter().map(|(word, _)| &*word.leak()).collect();
-        return Ok((ParamKind::Choice(words.leak()), first));
+        return Ok((ParamKind::Choice(words.leak()), Some(first)));
     }
     let default = table.scalar_of(entry)?;
     let bounds =
@@ -176,7 +215,7 @@ fn kind(table: &Table<'_>) -> Result<(ParamKind, String), Mistake> {
         "count" => ParamKind::Count { min: count(&texts[0], 0)?, max: count(&texts[1], 1 << 40)? },
         _ => ParamKind::Share { min: Share::ZERO, max: Share::ALL },
     };
-    Ok((kind, default))
+    Ok((kind, (default != "none").then_some(default)))
 }
 
 fn groups(top: &Table<'_>, scope: &mut Scope<'_>) -> Result<Vec<Group>, Mistake> {
@@ -184,25 +223,26 @@ fn groups(top: &Table<'_>, scope: &mut Scope<'_>) -> Result<Vec<Group>, Mistake>
     let table = Table::of(top.source, "`groups`".to_owned(), entry)?;
     let mut groups: Vec<Group> = Vec::new();
     for entry in table.all() {
-        for part in entry.name.split('/') {
+        let own = Table::of(top.source, format!("cgroup `{}`", entry.name), entry)?;
+        let path = own.text("path")?.unwrap_or_else(|| entry.name.clone());
+        for part in path.split('/') {
             check_word(top.source, part, entry.key_at)?;
         }
-        if let Some((above, _)) = entry.name.rsplit_once('/')
+        if let Some((above, _)) = path.rsplit_once('/')
             && !groups.iter().any(|group| group.path == above)
         {
-            let message = format!("cgroup `{}` lies in `{above}`, which is not there before it", entry.name);
+            let message = format!("cgroup `{path}` lies in `{above}`, which is not there before it");
             let hint = format!("write `[groups.\"{above}\"]` above it");
             return Err(top.source.fail_hint(entry.key_at, message, hint));
         }
-        let own = Table::of(top.source, format!("cgroup `{}`", entry.name), entry)?;
         let mut settings = Vec::new();
-        for setting in own.all() {
+        for setting in own.all().filter(|setting| !["path", "when"].contains(&&*setting.name)) {
             check_word(top.source, &setting.name, setting.key_at)?;
             settings.push((setting.name.clone(), scope.setting(&own, setting)?));
         }
-        groups.push(Group { path: entry.name.clone(), settings });
+        groups.push(Group { name: entry.name.clone(), path, when: scope.when(&own)?, settings });
     }
-    scope.groups = groups.iter().map(|group| group.path.clone()).collect();
+    scope.groups = groups.iter().map(|group| group.name.clone()).collect();
     Ok(groups)
 }
 
@@ -251,35 +291,52 @@ fn file_set(own: &Table<'_>, entry: &Entry<'_>, scope: &Scope<'_>) -> Result<Fil
         name: entry.name.clone(),
         smallest,
         largest: scope.optional(own, "up_to", Unit::Bytes)?,
+        beyond: scope.optional(own, "beyond", Unit::Bytes)?,
         count: scope.optional(own, "count", Unit::Count)?,
         state,
         place,
     })
 }
 
-fn tasks(top: &Table<'_>, scope: &Scope<'_>) -> Result<Vec<TaskGroup>, Mistake> {
+/// The tasks, and what lets them go.
+fn tasks(top: &Table<'_>, scope: &mut Scope<'_>) -> Result<(Vec<TaskGroup>, Vec<Step>), Mistake> {
     let entry = top.needed("tasks", "{ reader = { steps = [...] } }")?;
     let table = Table::of(top.source, "`tasks`".to_owned(), entry)?;
+    let main = top.get("main").map(|entry| Table::of(top.source, "`main`".to_owned(), entry)).transpose()?;
+    scope.tasks = table.names().map(|(name, _)| name).collect();
+    let scope = &*scope;
     let mut tasks = Vec::new();
-    let mut reader = steps::Reader::new(scope);
+    let named =
+        top.get("steps").map(|entry| Table::of(top.source, "`steps`".to_owned(), entry)).transpose()?;
+    let mut reader = steps::Reader::new(scope, named);
     for entry in table.all() {
         check_word(top.source, &entry.name, entry.key_at)?;
         let own = Table::of(top.source, format!("task `{}`", entry.name), entry)?;
-        let group = match own.get("group") {
-            Some(entry) => Some(scope.word(&own, entry, |word, at| scope.group(word, at))?),
-            None => None,
+        let groups = match own.get("group") {
+            Some(Entry { value: DeValue::String(word), .. }) if word.starts_with('$') => {
+                let entry = own.needed("group", "")?;
+                vec![scope.word(&own, entry, |word, at| scope.group(word, at))?]
+            }
+            Some(entry) => scope.groups_of(&own, entry)?.into_iter().map(Word::Fixed).collect(),
+            None => Vec::new(),
         };
         let count = scope.optional(&own, "count", Unit::Count)?;
-        own.needed("steps", "[{ read = \"hot\" }]")?;
+        let begins_within = scope.optional(&own, "begins_within", Unit::Time)?;
+        if main.is_none() {
+            own.needed("steps", "[{ read = \"hot\" }]")?;
+        }
         scope.of_task.set(true);
         let cpu = scope.optional(&own, "cpu", Unit::Count)?;
-        let steps = reader.task(&own)?;
+        let steps = if own.get("steps").is_some() { reader.task(&own)? } else { Vec::new() };
         scope.of_task.set(false);
-        tasks.push(TaskGroup { name: entry.name.clone(), count, group, cpu, steps });
+        tasks.push(TaskGroup { name: entry.name.clone(), count, groups, cpu, begins_within, steps });
         own.finish(&TASK_KEYS)?;
     }
     if tasks.is_empty() {
         return Err(top.source.fail_hint(entry.value_at, "there is no task", "write `[tasks.reader]`"));
     }
-    Ok(tasks)
+    let Some(main) = main else { return Ok((tasks, Vec::new())) };
+    let steps = reader.main(&main)?;
+    main.finish(&["steps"])?;
+    Ok((tasks, steps))
 }

@@ -5,11 +5,12 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use language::params::{ParamKind, ParamSpec};
+use language::params::{ParamError, ParamKind, ParamSpec};
+use toml::de::DeValue;
 use units::parse_size;
 
 use crate::language::table::{Entry, Mistake, Source, Table};
-use crate::written::definition::{Setting, Word};
+use crate::written::definition::{Flag, Setting, When, Word};
 use crate::written::expression::{Expression, MEMORY, TASK, Unit};
 
 /// Names may be as long as this; a path of the kernel takes 255.
@@ -22,6 +23,7 @@ pub(super) struct Scope<'t> {
     pub(super) phases: Vec<String>,
     pub(super) files: Vec<(String, bool)>,
     pub(super) groups: Vec<String>,
+    pub(super) tasks: Vec<String>,
     /// Whether it is of one task that something is read, which has `$task`.
     pub(super) of_task: Cell<bool>,
 }
@@ -118,6 +120,59 @@ impl Scope<'_> {
         Ok(Word::Param(name.to_owned()))
     }
 
+    /// What a key says of parameters: `"order = random"`, or a list of such texts, all of which must hold.
+    pub(super) fn when(&self, table: &Table<'_>) -> Result<When, Mistake> {
+        table.get("when").map_or(Ok(When::default()), |entry| self.conditions(table, entry))
+    }
+
+    fn conditions(&self, table: &Table<'_>, entry: &Entry<'_>) -> Result<When, Mistake> {
+        let texts = table.one_or_more(entry)?;
+        texts.iter().map(|(text, at)| self.condition(text, *at)).collect::<Result<_, _>>().map(When)
+    }
+
+    fn condition(&self, text: &str, at: usize) -> Result<(String, bool, String), Mistake> {
+        let (is, split) = match text.split_once("!=") {
+            Some(split) => (false, Some(split)),
+            None => (true, text.split_once('=')),
+        };
+        let Some((name, value)) = split.map(|(name, value)| (name.trim(), value.trim())) else {
+            let message = format!("`{text}` says nothing of a parameter");
+            return Err(self.source.fail_hint(at, message, "write `order = random`, or `limit != none`"));
+        };
+        let Some(param) = self.params.iter().find(|param| param.name == name) else {
+            let known = self.params.iter().map(|param| param.name);
+            return Err(self.source.unknown(at, "parameter", name, known));
+        };
+        let value = match param.default {
+            None if value == "none" => value.to_owned(),
+            _ => {
+                let fail = |error: ParamError| {
+                    let mistake = self.source.fail(at, error.to_string());
+                    Mistake { hint: error.hint(), ..mistake }
+                };
+                param.parse(value).map_err(fail)?.to_string()
+            }
+        };
+        Ok((name.to_owned(), is, value))
+    }
+
+    /// True, false, or what a text says of parameters; false where it is left out.
+    pub(super) fn flag(&self, table: &Table<'_>, key: &str) -> Result<Flag, Mistake> {
+        match table.get(key) {
+            Some(entry @ Entry { value: DeValue::String(_) | DeValue::Array(_), .. }) => {
+                self.conditions(table, entry).map(|when| Flag(Some(when)))
+            }
+            _ => Ok(Flag(table.flag(key)?.then(When::default))),
+        }
+    }
+
+    /// Names of groups: one, or a list.
+    pub(super) fn groups_of(&self, table: &Table<'_>, entry: &Entry<'_>) -> Result<Vec<String>, Mistake> {
+        let names = table.one_or_more(entry)?;
+        let check = |(name, at): (String, usize)| self.group(&name, at).map(|()| name);
+        names.into_iter().map(check).collect()
+    }
+
     pub(super) fn phase(&self, name: &str, at: usize) -> Result<(), Mistake> {
         self.known(at, "phase", name, self.phases.iter().map(String::as_str))
     }
@@ -128,6 +183,12 @@ impl Scope<'_> {
 
     pub(super) fn file(&self, name: &str, at: usize) -> Result<(), Mistake> {
         self.known(at, "file", name, self.files.iter().map(|(name, _)| &**name))
+    }
+
+    /// The number of a kind of tasks.
+    pub(super) fn task(&self, name: &str, at: usize) -> Result<usize, Mistake> {
+        self.known(at, "task", name, self.tasks.iter().map(String::as_str))?;
+        Ok(self.tasks.iter().position(|own| own == name).unwrap_or(0))
     }
 
     fn known<'a>(

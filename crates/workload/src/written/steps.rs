@@ -2,20 +2,20 @@
 //!
 //! Next: [`super::definition`] for what comes of it, [`super::act`] for what a task does then.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use toml::de::DeValue;
 
 use crate::language::table::{Entry, Mistake, Table};
 use crate::system::{Advice, FileAdvice};
-use crate::written::definition::{Again, Deed, Much, Order, Step, Word, Work};
+use crate::written::definition::{Again, Deed, Much, Order, PASS, Step, When, Word, Work};
 use crate::written::expression::{Expression, Unit};
 use crate::written::scope::{Scope, check_word};
 
 /// Steps in one another, at most.
 const DEPTH_MAX: usize = 6;
 /// Words that a step can begin with.
-const VERBS: [&str; 22] = [
+const VERBS: [&str; 29] = [
     "read",
     "write",
     "stat",
@@ -38,10 +38,32 @@ const VERBS: [&str; 22] = [
     "cgroup",
     "sysctl",
     "drop_caches",
+    "buffer",
+    "resident",
+    "flush",
+    "do",
+    "time",
+    "run",
+    "turn",
 ];
-const WORK_KEYS: [&str; 14] = [
-    "own", "order", "block", "passes", "count", "bytes", "every", "think", "fsync", "label", "write",
-    "in_turn", "writes", "at_most",
+const WORK_KEYS: [&str; 17] = [
+    "when",
+    "write_each",
+    "draw",
+    "own",
+    "order",
+    "block",
+    "passes",
+    "count",
+    "bytes",
+    "every",
+    "think",
+    "fsync",
+    "label",
+    "write",
+    "in_turn",
+    "writes",
+    "at_most",
 ];
 pub(super) const ORDERS: [&str; 5] = ["sequential", "random", "shuffled", "zipf", "zipf:0.9"];
 /// Bytes of a call where nobody says: a readahead window.
@@ -88,6 +110,15 @@ pub(super) fn order(name: &str) -> Option<Order> {
 /// A step, and the keys that it can have.
 type Read = (Step, &'static [&'static str]);
 
+/// Whose steps are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    Task,
+    Main,
+    /// Of a task, in its turn.
+    Turn,
+}
+
 /// Reads the steps of all tasks, and numbers them.
 pub(super) struct Reader<'s, 't> {
     scope: &'s Scope<'t>,
@@ -96,11 +127,30 @@ pub(super) struct Reader<'s, 't> {
     mappings: BTreeSet<String>,
     /// Directories that it creates files in.
     directories: BTreeSet<String>,
+    /// Steps that have a name.
+    named: Option<Table<'t>>,
+    whose: Whose,
+    /// What each task has mapped in its turns.
+    mapped_in_turns: BTreeMap<usize, BTreeSet<String>>,
 }
 
 impl<'s, 't> Reader<'s, 't> {
-    pub(super) fn new(scope: &'s Scope<'t>) -> Self {
-        Self { scope, next: 0, mappings: BTreeSet::new(), directories: BTreeSet::new() }
+    pub(super) fn new(scope: &'s Scope<'t>, named: Option<Table<'t>>) -> Self {
+        Self {
+            scope,
+            next: 0,
+            mappings: BTreeSet::new(),
+            directories: BTreeSet::new(),
+            named,
+            whose: Whose::Task,
+            mapped_in_turns: BTreeMap::new(),
+        }
+    }
+
+    /// The steps that let tasks go.
+    pub(super) fn main(&mut self, main: &Table<'_>) -> Result<Vec<Step>, Mistake> {
+        self.whose = Whose::Main;
+        self.task(main)
     }
 
     /// The steps of a task.
@@ -111,7 +161,11 @@ impl<'s, 't> Reader<'s, 't> {
     }
 
     fn steps(&mut self, of: &Table<'_>, depth: usize) -> Result<Vec<Step>, Mistake> {
-        let items = of.list("steps")?;
+        self.list(of, "steps", depth)
+    }
+
+    fn list(&mut self, of: &Table<'_>, key: &str, depth: usize) -> Result<Vec<Step>, Mistake> {
+        let items = of.list(key)?;
         if items.is_empty() {
             let at = of.get("steps").map_or(of.at, |entry| entry.value_at);
             return Err(of.source.fail_hint(
@@ -143,17 +197,38 @@ impl<'s, 't> Reader<'s, 't> {
             return Err(of.source.fail_hint(item.value_at, message, "write `{ read = \"hot\" }`"));
         };
         let entry = table.get(verb).expect("it is there");
+        let when = self.scope.when(&table)?;
+        let step = self.verb(&table, verb, *at, entry, depth)?;
+        if when == When::default() {
+            return Ok(step);
+        }
+        if matches!(step, Step::Wait(_) | Step::End(_)) {
+            let message = format!("`{verb}` hangs on no parameter");
+            return Err(table.source.fail_hint(*at, message, "leave `when` out"));
+        }
+        Ok(Step::Again { again: Again::When(when), steps: vec![step] })
+    }
+
+    /// What a step is without its condition.
+    fn verb(
+        &mut self,
+        table: &Table<'_>,
+        verb: &str,
+        at: usize,
+        entry: &Entry<'_>,
+        depth: usize,
+    ) -> Result<Step, Mistake> {
         let scope = self.scope;
-        let (step, known): Read = match &**verb {
+        let (step, known): Read = match verb {
             "read" | "write" | "stat" | "touch" => {
-                let step = self.work(&table, verb, entry)?;
-                table.finish(&[&[&**verb][..], &WORK_KEYS].concat())?;
+                let step = self.work(table, verb, entry)?;
+                table.finish(&[&[verb][..], &WORK_KEYS].concat())?;
                 return Ok(step);
             }
-            "map" => self.map(&table, entry)?,
+            "map" => self.map(table, entry)?,
             "unmap" | "lock" => {
                 let name = table.text_of(entry)?;
-                self.mapping(&table, &name, entry.value_at)?;
+                self.mapping(table, &name, entry.value_at)?;
                 if verb == "lock" {
                     (Step::Lock(name), &["lock"])
                 } else {
@@ -161,36 +236,111 @@ impl<'s, 't> Reader<'s, 't> {
                     (Step::Unmap(name), &["unmap"])
                 }
             }
-            "advise" => self.advise(&table, entry)?,
-            "create" => self.create(&table, entry)?,
-            "unlink" => self.unlink(&table, entry)?,
+            "advise" => self.advise(table, entry)?,
+            "create" => self.create(table, entry)?,
+            "unlink" => self.unlink(table, entry)?,
             "sync" => (Step::Sync, &["sync"]),
             "fsync" => {
                 let file = table.text_of(entry)?;
                 scope.file(&file, entry.value_at)?;
                 (Step::Fsync(file), &["fsync"])
             }
-            "sleep" => (Step::Sleep(scope.amount(&table, entry, Unit::Time)?), &["sleep"]),
-            "compute" => (Step::Compute(scope.amount(&table, entry, Unit::Time)?), &["compute"]),
-            "wait" | "end" => self.of_phase(&table, entry, depth)?,
-            "repeat" | "for" | "until" => self.again(&table, entry, depth)?,
-            "cgroup" => self.cgroup(&table, entry)?,
+            "sleep" => (Step::Sleep(scope.amount(table, entry, Unit::Time)?), &["sleep"]),
+            "compute" => (Step::Compute(scope.amount(table, entry, Unit::Time)?), &["compute"]),
+            "wait" | "end" => self.of_phase(table, entry, depth)?,
+            "repeat" | "for" | "until" => self.again(table, entry, depth)?,
+            "cgroup" => self.cgroup(table, entry)?,
             "sysctl" => {
                 let name = table.text_of(entry)?;
-                let to = scope.setting(&table, table.needed("to", "\"10\"")?)?;
+                let to = scope.setting(table, table.needed("to", "\"10\"")?)?;
                 (Step::Sysctl { name, to }, &["sysctl", "to"])
             }
-            "drop_caches" => (drop_caches(&table, entry)?, &["drop_caches"]),
-            other => return Err(table.source.unknown(*at, "step", other, VERBS)),
+            "drop_caches" => (drop_caches(table, entry)?, &["drop_caches"]),
+            "buffer" => (Step::Buffer(scope.amount(table, entry, Unit::Bytes)?), &["buffer"]),
+            "resident" => self.resident(table, entry)?,
+            "flush" => {
+                let group = table.text_of(entry)?;
+                scope.group(&group, entry.value_at)?;
+                (Step::Flush(group), &["flush"])
+            }
+            "do" => self.named(table, entry, depth)?,
+            "time" => {
+                let label = self.label_of(table, entry)?;
+                (
+                    Step::Again { again: Again::Timed(label), steps: self.steps(table, depth)? },
+                    &["time", "steps"],
+                )
+            }
+            "run" | "turn" => self.of_task(table, entry, depth)?,
+            other => return Err(table.source.unknown(at, "step", other, VERBS)),
         };
-        table.finish(known)?;
+        table.finish(&[known, &["when"]].concat())?;
         Ok(step)
+    }
+
+    /// Tasks that are started, or have their turn.
+    fn of_task(&mut self, table: &Table<'_>, entry: &Entry<'_>, depth: usize) -> Result<Read, Mistake> {
+        if self.whose != Whose::Main {
+            let message = format!("`{}` is no step of a task", entry.name);
+            return Err(table.source.fail_hint(entry.key_at, message, "tasks are let go in `[main]`"));
+        }
+        let task = self.scope.task(&table.text_of(entry)?, entry.value_at)?;
+        if entry.name == "run" {
+            return Ok((Step::Run(task), &["run"]));
+        }
+        let mapped = self.mapped_in_turns.remove(&task).unwrap_or_default();
+        let of_main = std::mem::replace(&mut self.mappings, mapped);
+        self.whose = Whose::Turn;
+        let steps = self.steps(table, depth + 1)?;
+        self.whose = Whose::Main;
+        self.mapped_in_turns.insert(task, std::mem::replace(&mut self.mappings, of_main));
+        Ok((Step::Turn { task, steps }, &["turn", "steps"]))
+    }
+
+    /// Steps that have a name.
+    fn named(&mut self, table: &Table<'_>, entry: &Entry<'_>, depth: usize) -> Result<Read, Mistake> {
+        let name = table.text_of(entry)?;
+        let Some(named) = self.named.take() else {
+            let message = "there are no steps that have a name";
+            return Err(table.source.fail_hint(
+                entry.value_at,
+                message,
+                "write `[steps]` and `NAME = [...]`",
+            ));
+        };
+        if !named.names().any(|(own, _)| own == name) {
+            let names: Vec<String> = named.names().map(|(own, _)| own).collect();
+            return Err(table.source.unknown(
+                entry.value_at,
+                "steps",
+                &name,
+                names.iter().map(String::as_str),
+            ));
+        }
+        let steps = self.list(&named, &name, depth + 1)?;
+        self.named = Some(named);
+        Ok((Step::Again { again: Again::When(When::default()), steps }, &["do"]))
+    }
+
+    fn resident(&self, table: &Table<'_>, entry: &Entry<'_>) -> Result<Read, Mistake> {
+        let on = table.text_of(entry)?;
+        let is_file = !self.mappings.contains(&on);
+        if is_file {
+            self.scope.file(&on, entry.value_at)?;
+        }
+        let label = self.label_of(table, table.needed("label", "\"kept\"")?)?;
+        Ok((Step::Count { on, is_file, label }, &["resident", "label"]))
     }
 
     fn of_phase(&self, table: &Table<'_>, entry: &Entry<'_>, depth: usize) -> Result<Read, Mistake> {
         let phase = table.text_of(entry)?;
         self.scope.phase(&phase, entry.value_at)?;
-        if entry.name == "wait" {
+        let is_wait = entry.name == "wait";
+        if self.whose == Whose::Turn || (is_wait && self.whose == Whose::Main) {
+            let message = format!("`{}` means nothing here", entry.name);
+            return Err(table.source.fail_hint(entry.key_at, message, "phases end in the steps of `[main]`"));
+        }
+        if is_wait {
             return Ok((Step::Wait(phase), &["wait"]));
         }
         if depth > 0 {
@@ -265,9 +415,40 @@ impl<'s, 't> Reader<'s, 't> {
             let hint = "leave one of them out; `own` keeps a task to whole files";
             return Err(table.source.fail_hint(own.key_at, "`own` and `in_turn` do not go together", hint));
         }
+        let default = if matches!(deed, Deed::Touch | Deed::TouchWriting) { 4096.0 } else { BLOCK };
+        let block = scope.optional(table, "block", Unit::Bytes)?.unwrap_or(Expression::Number(default));
+        Ok(Step::Work(Box::new(Work {
+            id: self.number(),
+            deed,
+            on,
+            own: table.flag("own")?,
+            order: order_word,
+            block,
+            much: self.much(table)?,
+            in_turn: matches!(deed, Deed::Read | Deed::Write) && table.flag("in_turn")?,
+            writes: if deed == Deed::Read { share_of_writes(table)? } else { 0 },
+            at_most: scope.optional(table, "at_most", Unit::Time)?,
+            every: scope.optional(table, "every", Unit::Time)?,
+            think: scope.optional(table, "think", Unit::Time)?,
+            fsync: match deed {
+                Deed::Write | Deed::Read => scope.optional(table, "fsync", Unit::Count)?,
+                _ => None,
+            },
+            write_each: match deed {
+                Deed::Touch => scope.optional(table, "write_each", Unit::Count)?,
+                _ => None,
+            },
+            draw: self.draw(table)?,
+            label: self.label(table)?,
+        })))
+    }
+
+    /// How much of it a step does.
+    fn much(&self, table: &Table<'_>) -> Result<Much, Mistake> {
+        let scope = self.scope;
         let given =
             ["passes", "count", "bytes"].into_iter().filter_map(|key| table.get(key)).collect::<Vec<_>>();
-        let much = match given[..] {
+        Ok(match given[..] {
             [] => Much::Passes(Expression::Number(1.0)),
             [entry] => match &*entry.name {
                 "passes" => Much::Passes(scope.amount(table, entry, Unit::Count)?),
@@ -282,35 +463,27 @@ impl<'s, 't> Reader<'s, 't> {
                     "keep one of `passes`, `count`, `bytes`",
                 ));
             }
-        };
-        let default = if matches!(deed, Deed::Touch | Deed::TouchWriting) { 4096.0 } else { BLOCK };
-        let block = scope.optional(table, "block", Unit::Bytes)?.unwrap_or(Expression::Number(default));
-        Ok(Step::Work(Work {
-            id: self.number(),
-            deed,
-            on,
-            own: table.flag("own")?,
-            order: order_word,
-            block,
-            much,
-            in_turn: matches!(deed, Deed::Read | Deed::Write) && table.flag("in_turn")?,
-            writes: if deed == Deed::Read { share_of_writes(table)? } else { 0 },
-            at_most: scope.optional(table, "at_most", Unit::Time)?,
-            every: scope.optional(table, "every", Unit::Time)?,
-            think: scope.optional(table, "think", Unit::Time)?,
-            fsync: match deed {
-                Deed::Write | Deed::Read => scope.optional(table, "fsync", Unit::Count)?,
-                _ => None,
-            },
-            label: self.label(table)?,
-        }))
+        })
+    }
+
+    /// The name that an order is drawn by.
+    fn draw(&self, table: &Table<'_>) -> Result<Option<String>, Mistake> {
+        let Some(entry) = table.get("draw") else { return Ok(None) };
+        let name = table.text_of(entry)?;
+        for part in name.replace(PASS, "0").split('/') {
+            check_word(table.source, part, entry.value_at)?;
+        }
+        Ok(Some(name))
     }
 
     fn label(&self, table: &Table<'_>) -> Result<Option<String>, Mistake> {
-        let Some(entry) = table.get("label") else { return Ok(None) };
+        table.get("label").map(|entry| self.label_of(table, entry)).transpose()
+    }
+
+    fn label_of(&self, table: &Table<'_>, entry: &Entry<'_>) -> Result<String, Mistake> {
         let label = table.text_of(entry)?;
         check_word(table.source, &label, entry.value_at)?;
-        Ok(Some(label))
+        Ok(label)
     }
 
     fn map(&mut self, table: &Table<'_>, entry: &Entry<'_>) -> Result<Read, Mistake> {
@@ -333,9 +506,9 @@ impl<'s, 't> Reader<'s, 't> {
             name,
             file,
             own,
-            shared: table.flag("shared")?,
-            writable: table.flag("write")?,
-            executable: table.flag("execute")?,
+            shared: self.scope.flag(table, "shared")?,
+            writable: self.scope.flag(table, "write")?,
+            executable: self.scope.flag(table, "execute")?,
         };
         Ok((step, KEYS))
     }

@@ -22,6 +22,12 @@ struct Figures {
     /// From the beginning to the end of steps, all tasks added up.
     busy_ns: u64,
     tasks: u64,
+    /// Each pass, in nanoseconds.
+    passes: Vec<u64>,
+    /// MiB a second along passes.
+    rates: Vec<f64>,
+    /// What was counted, the first time.
+    found: Option<u64>,
     /// By bucket.
     latencies: BTreeMap<u32, u64>,
 }
@@ -42,6 +48,24 @@ impl Tally {
         figures.tasks = 1;
     }
 
+    /// A pass of `label` took so long.
+    pub(crate) fn pass(&mut self, label: &str, took: Nanos) {
+        self.figures(label).passes.push(took.get());
+    }
+
+    /// So many bytes of a pass took so long; nothing where no time has passed.
+    pub(crate) fn part(&mut self, label: &str, bytes: u64, took: Nanos) {
+        if took > Nanos::ZERO {
+            let rate = (bytes as f64 / f64::from(1 << 20)) / took.as_secs_f64();
+            self.figures(label).rates.push(rate);
+        }
+    }
+
+    /// So many were counted.
+    pub(crate) fn counted(&mut self, label: &str, pages: u64) {
+        self.figures(label).found.get_or_insert(pages);
+    }
+
     /// Adds what another task did.
     pub(crate) fn add(&mut self, other: Self) {
         for (label, theirs) in other.0 {
@@ -50,10 +74,32 @@ impl Tally {
             own.bytes += theirs.bytes;
             own.busy_ns += theirs.busy_ns;
             own.tasks += theirs.tasks;
+            own.passes.extend(theirs.passes);
+            own.rates.extend(theirs.rates);
+            own.found = own.found.or(theirs.found);
             for (bucket, count) in theirs.latencies {
                 *own.latencies.entry(bucket).or_default() += count;
             }
         }
+    }
+
+    /// Seconds of each pass.
+    pub(crate) fn passes(&self, label: &str) -> Vec<f64> {
+        let passes = self.0.get(label).into_iter().flat_map(|figures| &figures.passes);
+        passes.map(|&pass| Nanos(pass).as_secs_f64()).collect()
+    }
+
+    /// Seconds of all passes.
+    pub(crate) fn took(&self, label: &str) -> f64 {
+        Nanos(self.0.get(label).map_or(0, |figures| figures.passes.iter().sum())).as_secs_f64()
+    }
+
+    pub(crate) fn rates(&self, label: &str) -> Vec<f64> {
+        self.0.get(label).map_or(Vec::new(), |figures| figures.rates.clone())
+    }
+
+    pub(crate) fn found(&self, label: &str) -> Option<u64> {
+        self.0.get(label)?.found
     }
 
     pub(crate) fn operations(&self, label: &str) -> u64 {

@@ -16,7 +16,8 @@ fn told(rest: &str) -> String {
 /// A file with one task and these steps.
 fn steps(steps: &str) -> String {
     format!(
-        "name = \"x\"\nphases = [\"one\", \"two\"]\n[files]\nhot = {{ size = \"1M\" }}\nmany = {{ size = \"4k\", count = 9 }}\n\
+        "name = \"x\"\nphases = [\"one\", \"two\"]\n[files]\nhot = {{ size = \"1M\" }}\n\
+     many = {{ size = \"4k\", count = 9 }}\n\
          [groups.A]\n[tasks.ender]\nsteps = [{{ end = \"one\" }}]\n[tasks.t]\nsteps = [{steps}]\n"
     )
 }
@@ -69,10 +70,27 @@ const FILES: &[&str] = &[
     "name = \"x\"\n[tasks.a]\nsteps = [{ sync = true }]\n[metrics]\nm = { seconds = \"dun\" }",
     "name = \"x\"\n[tasks.a]\nsteps = [{ sync = true }]\n[metrics]\nm = { latency = \"get\", percentile = 99 }",
     "name = \"x\"\n[tasks.a]\nsteps = [{ sync = true }]\n[metrics]\nm = { stat = \"pgscan\" }",
-    "name = \"x\"\n[tasks.a]\nsteps = [{ sync = true }]\n[metrics]\nm = { vmstat = \"pgscan\", over = \"done\", at = \"done\" }",
+    "name = \"x\"\n[tasks.a]\nsteps = [{ sync = true }]\n[metrics]\n\
+     m = { vmstat = \"pgscan\", over = \"done\", at = \"done\" }",
     "name = \"x\"\n[tasks.a]\nsteps = [{ sync = true }]\n[metrics]\nm = { seconds = \"done\", of = \"n\" }",
     "name = \"x\"\n[tasks.a]\nsteps = [{ sync = true }]\n[metrics]\nm = { seconds = \"done\", better = \"higher\" }",
     "name = [",
+    "name = \"x\"\n[groups.A]\nwhen = \"order\"\n[tasks.a]\nsteps = [{ sync = true }]",
+    "name = \"x\"\n[groups.A]\nwhen = \"filesystem = btrfs\"\n[tasks.a]\nsteps = [{ sync = true }]",
+    "name = \"x\"\n[[refuse]]\nparam = \"filesystem\"\n[tasks.a]\nsteps = [{ sync = true }]",
+    "name = \"x\"\n[[refuse]]\nparam = \"filesystem\"\nwhen = \"filesystem = ext4\"\nproblem = \"p\"\n\
+     hint = \"h\"\n[tasks.a]\nsteps = [{ sync = true }]",
+    "name = \"x\"\n[params]\nn = { count = \"none\" }\n[files]\nhot = { size = \"1M\" }\n[tasks.a]\n\
+     steps = [{ read = \"hot\", passes = \"$n\" }]",
+    "name = \"x\"\n[tasks.a]\nsteps = [{ sync = true }]\n[main]\nsteps = [{ run = \"a\" }]",
+    "name = \"x\"\n[tasks.a]\n[main]\nsteps = [{ end = \"done\" }]",
+    "name = \"x\"\n[tasks.a]\nsteps = [{ sync = true }]\n[main]\n\
+     steps = [{ turn = \"a\", steps = [{ sync = true }] }, { end = \"done\" }]",
+    "name = \"x\"\n[tasks.a]\nsteps = [{ end = \"done\" }]\n[main]\nsteps = [{ run = \"a\" }, { end = \"done\" }]",
+    "name = \"x\"\n[tasks.a]\n[main]\nsteps = [{ turn = \"a\", steps = [{ end = \"done\" }] }]",
+    "name = \"x\"\n[tasks.a]\nsteps = [{ sync = true }]\n[main]\nsteps = [{ run = \"b\" }, { end = \"done\" }]",
+    "name = \"x\"\n[steps]\ns = [{ do = \"s\" }]\n[tasks.a]\nsteps = [{ do = \"s\" }]",
+    "name = \"x\"\n[tasks.a]\nsteps = [{ sync = true }]\n[metrics]\nm = { value = \"1\", per = 0 }",
 ];
 
 /// Steps that are wrong in a file that is right.
@@ -113,6 +131,13 @@ const STEPS: &[&str] = &[
     "{ sysctl = \"vm.swappiness\" }",
     "{ drop_caches = 7 }",
     "{ read = \"many\", own = true, in_turn = true }",
+    "{ run = \"ender\" }",
+    "{ do = \"pass\" }",
+    "{ flush = \"B\" }",
+    "{ resident = \"hot\" }",
+    "{ wait = \"one\", when = \"filesystem = ext4\" }",
+    "{ read = \"hot\", write_each = 2 }",
+    "{ read = \"hot\", draw = \"a b\" }",
     "{ map = \"heap\", size = \"1M\" }, { unmap = \"heap\" }, { touch = \"heap\" }",
     "{ repeat = 1, steps = [{ repeat = 1, steps = [{ repeat = 1, steps = [{ repeat = 1, steps = [{ repeat = 1, \
          steps = [{ repeat = 1, steps = [{ repeat = 1, steps = [{ sync = true }] }] }] }] }] }] }] }",
@@ -136,7 +161,7 @@ fn every_mistake_in_a_file_is_told_once_with_its_place() {
     line 3, column 9: task `a` has no steps | write `steps = [{ read = "hot" }]`
     line 3, column 9: `steps` is a whole number, not a list | 
     line 3, column 10: step 1 of task `a` is a whole number, not a table | 
-    line 2, column 1: unknown key `foo` of the file | known names: `name`, `help`, `params`, `phases`, `prepares`, `keep_caches`, `groups`, `files`, `tasks`, `metrics`
+    line 2, column 1: unknown key `foo` of the file | known names: `name`, `help`, `params`, `phases`, `prepares`, `keep_caches`, `groups`, `files`, `tasks`, `metrics`, `varies`, `refuse` and 2 more
     line 2, column 16: `a` is named twice | leave one of them out
     line 2, column 11: `a b` is no name | a name has letters, digits, `_`, `-` and `.`
     line 2, column 13: unknown phase `warm` | known names: `done`
@@ -166,8 +191,8 @@ fn every_mistake_in_a_file_is_told_once_with_its_place() {
     line 3, column 16: `memory.max` is true or false, not a text or a number | 
     line 4, column 9: unknown cgroup `B` | did you mean `A`?
     task `a`: there are 0, and from 1 to 10000 can be | change the parameters, or the amount in the file
-    line 3, column 1: unknown key `number` of task `a` | known names: `count`, `group`, `cpu`, `steps`
-    line 5, column 5: metric `m` needs one of `seconds`, `resident`, `vmstat`, `stat`, `latency`, `rate`, `operations` | such as `resident = "hot"` or `vmstat = "pgscan_direct"`
+    line 3, column 1: unknown key `number` of task `a` | known names: `count`, `group`, `cpu`, `begins_within`, `steps`
+    line 5, column 5: metric `m` needs one of `seconds`, `resident`, `vmstat`, `stat`, `events`, `latency`, `rate`, `operations`, `took`, `passes`, `rates`, `found`, `value` | such as `resident = "hot"` or `vmstat = "pgscan_direct"`
     line 5, column 17: unknown phase `dun` | known names: `done`
     line 5, column 17: unknown label `get` | give the step that it is about `label = "get"`
     line 5, column 5: metric `m` has no `group` | add `group = "A"`
@@ -175,6 +200,19 @@ fn every_mistake_in_a_file_is_told_once_with_its_place() {
     line 4, column 1: unknown metric `n` | did you mean `m`?
     line 5, column 34: unknown direction `higher` | known names: `more`, `less`, `neither`
     line 1, column 9: unclosed array, expected `]` | 
+    line 3, column 8: `order` says nothing of a parameter | write `order = random`, or `limit != none`
+    line 3, column 8: parameter `filesystem`: unknown choice `btrfs` | known names: `ext4`, `xfs`
+    line 2, column 1: what is refused has no `when` | add `when = "order = random"`
+    parameter `filesystem`: p | h
+    task `a`: `$n` hangs on a parameter that is not set | change the parameters, or the amount in the file
+    `main` does not end the phases in their order, each once | `main` needs done, in this order
+    task `a` has steps of its own and runs, or it has turns: one of both | `run` starts a task with steps, `turn` has steps itself
+    task `a` has steps of its own and runs, or it has turns: one of both | `run` starts a task with steps, `turn` has steps itself
+    task `a` waits for a phase or ends one, which `main` does | leave the step out, or `[main]`
+    line 4, column 35: `end` means nothing here | phases end in the steps of `[main]`
+    line 5, column 18: unknown task `b` | did you mean `a`?
+    line 3, column 13: there are no steps that have a name | write `[steps]` and `NAME = [...]`
+    metric `m` is divided by 0 | change the parameters, or the amount in the file
     line 10, column 10: step 1 of task `t` is empty | write `{ read = "hot" }`
     line 10, column 12: unknown step `raed` | did you mean `read`?
     line 10, column 19: unknown file `hut` | did you mean `hot`?
@@ -211,6 +249,13 @@ fn every_mistake_in_a_file_is_told_once_with_its_place() {
     line 10, column 10: step 1 of task `t` has no `to` | add `to = "10"`
     line 10, column 26: `drop_caches` is 1, 2 or 3 | 
     line 10, column 27: `own` and `in_turn` do not go together | leave one of them out; `own` keeps a task to whole files
+    line 10, column 12: `run` is no step of a task | tasks are let go in `[main]`
+    line 10, column 17: there are no steps that have a name | write `[steps]` and `NAME = [...]`
+    line 10, column 20: unknown cgroup `B` | did you mean `A`?
+    line 10, column 10: step 1 of task `t` has no `label` | add `label = "kept"`
+    line 10, column 12: `wait` hangs on no parameter | leave `when` out
+    line 10, column 26: `write_each` means nothing here, in step 1 of task `t` | leave it out
+    line 10, column 33: `a b` is no name | a name has letters, digits, `_`, `-` and `.`
     line 10, column 71: unknown mapping `heap` | map it before, in the same task: `{ map = "heap", size = "100M" }`
     line 10, column 171: steps lie in one another 6 deep at most |
     "#);
