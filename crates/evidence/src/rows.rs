@@ -230,7 +230,7 @@ fn request(measured: &Measured, machine: &str, seed: u64) -> Request {
 /// whole folios, and repeats of one row differ by up to two of them, as stocks of seven cgroups on each CPU do: a
 /// figure has to be among the repeats.
 fn tolerance(measured: &Measured, counter: &str) -> Tolerance {
-    if measured.workload == workload::anon_and_file::NAME {
+    if measured.workload == "anon-and-file" {
         return swap::tolerance(measured, counter);
     }
     if measured.workload == "mapped-and-stream" {

@@ -13,7 +13,6 @@ use trace::Trace;
 
 use crate::parts::footprint::{Footprint, MachineSize};
 use crate::parts::need::Need;
-use crate::programs::anon_and_file::{self, AnonAndFile};
 use crate::programs::captured;
 use crate::programs::huge_faults::{self, HugeFaults};
 use crate::programs::inode_storm::{self, InodeStorm};
@@ -85,8 +84,11 @@ const CAPTURED: &WorkloadSpec = &WorkloadSpec {
 };
 
 /// Those that are files.
-const LIBRARY: [&str; 2] =
-    [include_str!("../library/hot-and-stream.toml"), include_str!("../library/mapped-and-stream.toml")];
+const LIBRARY: [&str; 3] = [
+    include_str!("../library/anon-and-file.toml"),
+    include_str!("../library/hot-and-stream.toml"),
+    include_str!("../library/mapped-and-stream.toml"),
+];
 
 /// All of them, by name.
 static CATALOG: LazyLock<Vec<WorkloadSpec>> = LazyLock::new(|| {
@@ -101,17 +103,6 @@ static CATALOG: LazyLock<Vec<WorkloadSpec>> = LazyLock::new(|| {
 
 /// Those that are code.
 const CODE: &[WorkloadSpec] = &[
-    WorkloadSpec {
-        name: anon_and_file::NAME,
-        help: anon_and_file::HELP,
-        params: anon_and_file::PARAMS,
-        phases: anon_and_file::PHASES,
-        prepares: &["cold_ready", "hot_ready"],
-        balance: None,
-        varies: anon_and_file::VARIES,
-        metrics: anon_and_file::METRICS,
-        build: Build::Code(|params| AnonAndFile::from_params(params).map(Program::AnonAndFile)),
-    },
     WorkloadSpec {
         name: huge_faults::NAME,
         help: huge_faults::HELP,
@@ -187,7 +178,6 @@ impl Eq for Workload {}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Program {
-    AnonAndFile(AnonAndFile),
     HugeFaults(HugeFaults),
     InodeStorm(InodeStorm),
     Captured(captured::Program),
@@ -376,7 +366,6 @@ impl Workload {
     pub fn needs(&self) -> Vec<Need> {
         let asks = |choice: &str| self.params.choice("advice") == Some(choice);
         match &self.program {
-            Program::AnonAndFile(program) => program.needs(),
             Program::Written(program) => program.needs(),
             Program::Captured(_) => vec![Need::Cgroups],
             Program::HugeFaults(_) if asks("madvise") => vec![Need::HugePageAdvice],
@@ -392,8 +381,7 @@ impl Workload {
     pub fn warnings(&self, machine: MachineSize) -> Vec<String> {
         match &self.program {
             Program::SmallFiles(program) => program.few_samples(machine).into_iter().collect(),
-            Program::AnonAndFile(_)
-            | Program::HugeFaults(_)
+            Program::HugeFaults(_)
             | Program::InodeStorm(_)
             | Program::Captured(_)
             | Program::SequentialReaders(_)
@@ -409,17 +397,13 @@ impl Workload {
             Program::Captured(program) => program.remarks(),
             Program::Simoop(program) => program.remarks(machine),
             Program::SmallFiles(program) => program.remarks(machine),
-            Program::AnonAndFile(_)
-            | Program::HugeFaults(_)
-            | Program::SequentialReaders(_)
-            | Program::Written(_) => Vec::new(),
+            Program::HugeFaults(_) | Program::SequentialReaders(_) | Program::Written(_) => Vec::new(),
         }
     }
 
     /// What it makes on a machine of this size, by the code that makes it.
     pub fn footprint(&self, machine: MachineSize) -> Footprint {
         match &self.program {
-            Program::AnonAndFile(program) => program.footprint(machine),
             Program::HugeFaults(program) => program.footprint(machine),
             Program::InodeStorm(program) => program.footprint(machine),
             Program::Captured(program) => program.footprint(),
@@ -436,7 +420,6 @@ impl Workload {
     /// The first system call that fails, by name.
     pub async fn run<S: System>(&self, sys: S) -> Result<Outcome, WorkloadError> {
         match &self.program {
-            Program::AnonAndFile(program) => program.run(sys).await,
             Program::HugeFaults(program) => program.run(sys).await,
             Program::InodeStorm(program) => program.run(sys).await,
             Program::Captured(program) => program.run(sys).await,

@@ -48,7 +48,6 @@ mod parts {
 
 /// The programs, a file each.
 mod programs {
-    pub mod anon_and_file;
     pub mod captured;
     pub mod huge_faults;
     pub mod inode_storm;
@@ -67,9 +66,7 @@ pub use parts::footprint::{Footprint, MachineSize};
 pub use parts::limits::{self, Limits};
 pub use parts::memory_stat;
 pub use parts::need::Need;
-pub use programs::{
-    anon_and_file, captured, huge_faults, inode_storm, sequential_readers, simoop, small_files,
-};
+pub use programs::{captured, huge_faults, inode_storm, sequential_readers, simoop, small_files};
 pub use replay::{Replay, ReplayOptions, Timing};
 pub use scenario::{Backend, Scenario, ScenarioError};
 pub use system::outcome::{Outcome, WorkloadError};

@@ -1,91 +1,19 @@
 //! Workers that take turns: each does its next step when it is told to, and all others wait. So a program of several
 //! tasks in several cgroups has one order of accesses, on one CPU, and is measured with little noise on a real kernel.
 //!
-//! Left out: what the steps are, which is each program's own. Neighbours: [`crate::programs::anon_and_file`] and
-//! files with turns ([`crate::written`]), whose workers these are; [`crate::system`] for tasks and gates.
+//! Left out: what the steps are, which the file of a workload says. Neighbours: [`crate::written`], whose workers these
+//! are; [`crate::system`] for tasks and gates.
 
-use units::{Bytes, Nanos};
+use units::Nanos;
 
 use crate::system::errno::{Errno, SystemError};
 use crate::system::outcome::WorkloadError;
-use crate::system::{Gate, OpenMode, Portable, System, TaskSpec};
-use language::params::Params;
+use crate::system::{Gate, Portable, System, TaskSpec};
 
 /// The CPU that all workers stay on: one order of accesses, and one stock of charges.
 const CPU: u16 = 0;
 /// How long one waits for another before it looks whether that one still lives.
 const PATIENCE: Nanos = Nanos::from_secs(1);
-
-/// The cgroups that the workers live in: each is called by a letter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Topology {
-    /// Each in a group of its own below P, which has a limit.
-    Parent,
-    /// Each in a group of its own at the root.
-    Global,
-    /// All in P.
-    Same,
-}
-
-impl Topology {
-    /// What the parameter `topology` says.
-    pub(crate) fn from_params(params: &Params) -> Self {
-        match params.choice("topology").expect("it has a default") {
-            "parent" => Self::Parent,
-            "global" => Self::Global,
-            _ => Self::Same,
-        }
-    }
-
-    /// The path of the group that is called `letter`.
-    pub(crate) fn group(self, letter: &str) -> String {
-        match self {
-            Self::Parent => format!("P/{letter}"),
-            Self::Global => letter.to_owned(),
-            Self::Same => "P".to_owned(),
-        }
-    }
-
-    /// The group with a limit, if there is one.
-    pub(crate) fn parent(self) -> Option<&'static str> {
-        (self != Self::Global).then_some("P")
-    }
-
-    /// Makes P with `settings`, then the groups of `letters`, in that order, which is the one that reclaim walks.
-    ///
-    /// # Errors
-    /// The first failing call.
-    pub(crate) async fn make<S: System>(
-        self,
-        sys: &S,
-        settings: &[(&str, Bytes)],
-        letters: &[&str],
-    ) -> Result<(), SystemError> {
-        if let Some(parent) = self.parent() {
-            sys.cgroup_create(parent).await?;
-            for (file, bytes) in settings {
-                sys.cgroup_write(parent, file, &bytes.get().to_string()).await?;
-            }
-        }
-        if self != Self::Same {
-            for letter in letters {
-                sys.cgroup_create(&self.group(letter)).await?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Reclaims of P because it was at its limit: `max` of its `memory.events`. Reading it flushes no statistics.
-    ///
-    /// # Errors
-    /// That of the read.
-    pub(crate) async fn limit_reclaims<S: System>(self, sys: &S) -> Result<Option<u64>, SystemError> {
-        let Some(parent) = self.parent() else { return Ok(None) };
-        let events = sys.cgroup_read(parent, "memory.events").await?;
-        let max = events.lines().find_map(|line| line.strip_prefix("max "));
-        Ok(max.and_then(|count| count.trim().parse().ok()))
-    }
-}
 
 /// What a worker waits for before each step, and opens behind it.
 #[derive(Debug, Clone, Copy)]
@@ -172,66 +100,4 @@ impl<S: System, T: Portable> Crew<S, T> {
         }
         Ok(said)
     }
-}
-
-/// A file that is read round and round: where it ends, reading goes on at its start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Round {
-    /// Its name.
-    pub(crate) path: &'static str,
-    /// As much of it as is read.
-    pub(crate) size: Bytes,
-    /// Bytes of one read call.
-    pub(crate) read_size: Bytes,
-}
-
-impl Round {
-    /// It goes on behind what is read, as in the measured runs: readahead reaches one window further.
-    pub(crate) const READAHEAD_BEYOND: Bytes = Bytes(1 << 20);
-
-    /// Bytes of the whole file.
-    pub(crate) fn len_on_disk(&self) -> Bytes {
-        Bytes(self.size.get() + Self::READAHEAD_BEYOND.get())
-    }
-
-    /// Reads `len` bytes from `offset` on; opens the file at the first time.
-    ///
-    /// # Errors
-    /// The first failing call; [`WorkloadError::ShortRead`] where the file is shorter.
-    pub(crate) async fn read<S: System>(
-        &self,
-        sys: &S,
-        open: &mut Option<S::File>,
-        offset: u64,
-        len: u64,
-    ) -> Result<u64, WorkloadError> {
-        if open.is_none() {
-            sys.use_buffer(self.read_size).await?;
-            *open = Some(sys.open(self.path, OpenMode::Read).await?);
-        }
-        let file = open.as_ref().expect("it is open");
-        let size = self.size.get();
-        let mut done = 0;
-        while done < len {
-            let at = (offset + done) % size;
-            let part = self.read_size.get().min(len - done).min(size - at);
-            let read = sys.read(file, at, part).await?;
-            if read == 0 {
-                let path = self.path.to_owned();
-                return Err(WorkloadError::ShortRead { path, read_bytes: at, size_bytes: size });
-            }
-            done += read;
-        }
-        Ok(done)
-    }
-}
-
-/// The numbers below `count` in an order drawn from the stream `name` of the run's seed.
-pub(crate) fn shuffled<S: System>(sys: &S, name: &str, count: u64) -> Vec<u64> {
-    let mut order: Vec<u64> = (0..count).collect();
-    let mut stream = sys.seed().stream(name);
-    for left in (1..count).rev() {
-        order.swap(left as usize, stream.below(left + 1) as usize);
-    }
-    order
 }

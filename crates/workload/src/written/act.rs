@@ -15,13 +15,16 @@ use crate::parts::buffer;
 use crate::parts::chance;
 use crate::parts::turns::Turn;
 use crate::system::outcome::WorkloadError;
-use crate::system::{Errno, FileMapping, OpenMode, System};
+use crate::system::{Advice, Errno, FileMapping, OpenMode, System, SystemError};
 use crate::written::definition::{Again, Bound, Deed, FileState, Much, Order, Step, Work};
 use crate::written::measure::resident;
 use crate::written::plan::Plan;
 use crate::written::steps::{WHOLE, file_advice, mapping_advice, order};
 use crate::written::tally::Tally;
 use crate::written::walk::Walk;
+
+/// `EAGAIN` of Linux.
+const TRY_AGAIN: i32 = 11;
 
 /// Who a task is.
 #[derive(Debug, Clone)]
@@ -157,12 +160,18 @@ impl<S: System> Actor<S> {
                 let name = advice.of(&bound.words);
                 if *is_file {
                     let advice = file_advice(name).expect("it was checked");
-                    for laid in &plan.files[on].files {
+                    for laid in &plan.set(on)?.files {
                         let file = self.file(&laid.path).await?;
                         self.sys.advise_file(&file, 0, 0, advice).await?;
                     }
                 } else if let Some(mapped) = self.mappings.get(on) {
-                    self.sys.advise(&mapped.mapping, mapping_advice(name).expect("it was checked")).await?;
+                    let advice = mapping_advice(name).expect("it was checked");
+                    match self.sys.advise(&mapped.mapping, advice).await {
+                        // A kernel without huge pages knows no such advice, and needs none.
+                        Err(SystemError { errno: Errno::Inval | Errno::NotSup, .. })
+                            if advice == Advice::NoHugePage => {}
+                        other => other?,
+                    }
                 }
             }
             Step::Create { .. } => self.create(step).await?,
@@ -175,7 +184,7 @@ impl<S: System> Actor<S> {
                 }
             }
             Step::Fsync(name) => {
-                for laid in &plan.files[name].files {
+                for laid in &plan.set(name)?.files {
                     let file = self.file(&laid.path).await?;
                     self.sys.fsync(&file).await?;
                 }
@@ -219,10 +228,34 @@ impl<S: System> Actor<S> {
                     Some(mapped) if !is_file => {
                         self.sys.mapping_resident(&mapped.mapping, 0, mapped.pages).await?
                     }
-                    _ if *is_file => resident(&self.sys, &plan.files[on]).await?,
+                    _ if *is_file => resident(&self.sys, plan.set(on)?).await?,
                     _ => 0,
                 };
                 self.tally.counted(label, pages);
+            }
+            Step::Fill { name, compressed } => {
+                if let Some(mapped) = self.mappings.get(name) {
+                    let compressed = bound.amount(compressed).min(PAGE_SIZE);
+                    let compressed = u16::try_from(compressed).expect("at most a page");
+                    self.sys.write_content(&mapped.mapping, 0, mapped.pages, compressed).await?;
+                }
+            }
+            Step::Reclaim { bytes, group, swappiness, label } => {
+                let mut value = bound.amount(bytes).to_string();
+                if let Some(swappiness) = swappiness.as_ref().and_then(|setting| bound.setting(setting)) {
+                    value += &format!(" swappiness={swappiness}");
+                }
+                let written = match group.as_ref().map(|group| plan.path_of(group)) {
+                    None => self.sys.node_write(0, "reclaim", &value).await,
+                    Some(None) => return Ok(()),
+                    Some(Some(path)) => self.sys.cgroup_write(path, "memory.reclaim", &value).await,
+                };
+                // A kernel that could not free as much says `EAGAIN`, which is a result.
+                let is_short = matches!(written, Err(SystemError { errno: Errno::Other(TRY_AGAIN), .. }));
+                self.tally.counted(label, u64::from(is_short));
+                if !is_short {
+                    written?;
+                }
             }
             Step::Flush(group) => {
                 if let Some(path) = plan.path_of(group) {
@@ -304,7 +337,7 @@ impl<S: System> Actor<S> {
                 (name, self.sys.map_anonymous(size).await?, size)
             }
             Step::MapFile { name, file, own, shared, writable, executable } => {
-                let files = &plan.files[file].files;
+                let files = &plan.set(file)?.files;
                 let number = if *own { self.who.number as usize % files.len() } else { 0 };
                 let size = Bytes(files[number].size);
                 let [shared, writable, executable] =
@@ -469,7 +502,7 @@ impl<S: System> Actor<S> {
             };
             return Ok(of(share(mapped.pages.div_ceil(pages_at_once)), block));
         }
-        let set = &plan.files[&work.on];
+        let set = plan.set(&work.on)?;
         let count = set.files.len() as u64;
         // A file of a set for each task.
         let is_one_each = work.own && set.is_many && count <= self.who.of;

@@ -35,14 +35,22 @@ pub(crate) struct Refusal {
     pub(crate) hint: String,
 }
 
-/// Whether parameters are what they must be: name, whether it is to be so or not, and the value's text. All must hold.
+/// Whether parameters are what they must be: of each list one must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct When(pub(crate) Vec<(String, bool, String)>);
+pub(crate) struct When(pub(crate) Vec<Vec<Condition>>);
+
+/// That a parameter has a value, or another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Condition {
+    pub(crate) name: String,
+    pub(crate) is: bool,
+    pub(crate) value: String,
+}
 
 impl When {
     pub(crate) fn holds(&self, bound: &Bound) -> bool {
-        let is = |(name, is, value): &(String, bool, String)| (bound.words.get(name) == Some(value)) == *is;
-        self.0.iter().all(is)
+        let is = |one: &Condition| (bound.words.get(&one.name) == Some(&one.value)) == one.is;
+        self.0.iter().all(|any| any.iter().any(is))
     }
 }
 
@@ -102,6 +110,7 @@ pub(crate) enum Place {
 #[derive(Debug)]
 pub(crate) struct FileSet {
     pub(crate) name: String,
+    pub(crate) when: When,
     pub(crate) smallest: Expression,
     /// Sizes are drawn up to here, each as likely; none: all are as large as the smallest.
     pub(crate) largest: Option<Expression>,
@@ -117,6 +126,7 @@ pub(crate) struct FileSet {
 #[derive(Debug)]
 pub(crate) struct TaskGroup {
     pub(crate) name: String,
+    pub(crate) when: When,
     pub(crate) count: Option<Expression>,
     /// The first of these that is there.
     pub(crate) groups: Vec<Word>,
@@ -299,6 +309,18 @@ pub(crate) enum Step {
     },
     /// Reads `memory.stat` of a group.
     Flush(String),
+    /// Writes content to all pages of a mapping that a compressor brings down to so many bytes each.
+    Fill {
+        name: String,
+        compressed: Expression,
+    },
+    /// Asks a group, or node 0, to reclaim so many bytes.
+    Reclaim {
+        bytes: Expression,
+        group: Option<String>,
+        swappiness: Option<Setting>,
+        label: String,
+    },
     /// All tasks of this kind are started, and have ended.
     Run(usize),
     /// A task does these steps while the others wait.
@@ -371,6 +393,17 @@ impl Definition {
     }
 }
 
+/// Visits the steps that are made with these parameters.
+pub(crate) fn each_made<'a>(steps: &'a [Step], bound: &Bound, visit: &mut impl FnMut(&'a Step)) {
+    for step in steps {
+        match step {
+            Step::Again { again, .. } if again.times(bound) == 0 => {}
+            Step::Again { steps, .. } | Step::Turn { steps, .. } => each_made(steps, bound, visit),
+            _ => visit(step),
+        }
+    }
+}
+
 /// Visits every step, those within loops too.
 pub(crate) fn each_step<'a>(steps: &'a [Step], visit: &mut impl FnMut(&'a Step)) {
     for step in steps {
@@ -395,7 +428,11 @@ impl Step {
             Self::Map { size, .. } => vec![size],
             Self::Create { count, size, .. } => vec![count, size],
             Self::Unlink { count, .. } => count.iter().collect(),
-            Self::Sleep(amount) | Self::Compute(amount) | Self::Buffer(amount) => vec![amount],
+            Self::Sleep(amount)
+            | Self::Compute(amount)
+            | Self::Buffer(amount)
+            | Self::Fill { compressed: amount, .. }
+            | Self::Reclaim { bytes: amount, .. } => vec![amount],
             Self::Again { again: Again::Times(amount) | Again::For(amount), .. } => vec![amount],
             Self::Cgroup { to: Setting::Amount(amount), .. }
             | Self::Sysctl { to: Setting::Amount(amount), .. } => {
@@ -448,8 +485,8 @@ pub(crate) enum Measured {
     Took { label: String, each: bool },
     /// MiB a second along a pass, in so many samples.
     Rates { label: String, parts: u64 },
-    /// What a step counted, the first time.
-    Found(String),
+    /// What a step counted: the first time, all times added up, or as samples.
+    Found { label: String, how: Found },
     /// What an amount comes to.
     Value(Expression),
 }
@@ -462,19 +499,22 @@ pub(crate) enum Counted {
     Groups(Vec<String>, &'static str),
 }
 
+/// What of several counts is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found {
+    First,
+    Sum,
+    Each,
+}
+
+/// Stands for the phase that ends last, whichever that is.
+pub(crate) const LAST: usize = usize::MAX;
+
 /// Between which phases' ends; 0 is the beginning of all tasks, 1 the end of the first phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Span {
     At(usize),
     Between(usize, usize),
-}
-
-impl Span {
-    /// Whether it is about the end of this phase.
-    pub(crate) fn needs(self, number: usize) -> bool {
-        match self {
-            Self::At(at) => at == number,
-            Self::Between(from, to) => from == number || to == number,
-        }
-    }
+    /// From the end of the phase before it, whichever that is.
+    Over(usize),
 }

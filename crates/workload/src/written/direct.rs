@@ -65,7 +65,8 @@ async fn hire<S: System>(sys: &S, plan: &Arc<Plan>) -> Result<Option<Crew<S, Tal
         let who = Who { kind, number: 0, of: 1, name: name.clone() };
         (name, plan.group_of(kind).map(str::to_owned), (Arc::clone(plan), who))
     };
-    let kinds = (0..plan.definition.tasks.len()).filter(|kind| with_turns.contains(kind));
+    let is_there = |kind: &usize| with_turns.contains(kind) && plan.is_there(*kind);
+    let kinds = (0..plan.definition.tasks.len()).filter(is_there);
     let work = async |sys: S, (plan, who): (Arc<Plan>, Who), turn: Turn| {
         Actor::new(sys, plan, who).take_turns(turn).await
     };
@@ -85,6 +86,7 @@ impl<S: System> Director<S> {
                         spawn(&self.sys, &self.plan, *kind, &mut running).await?;
                         join_all(&self.sys, &mut running, &mut self.tally).await?;
                     }
+                    Step::Turn { task, .. } if !self.plan.is_there(*task) => {}
                     Step::Turn { task, .. } => {
                         let name = self.plan.definition.tasks[*task].name.clone();
                         self.crew.as_mut().expect("they were hired").work(&self.sys, &name).await?;

@@ -39,9 +39,10 @@ pub(crate) enum Directory {
 pub(crate) const FILES_MAX: u64 = 10_000_000;
 const IN_MEMORY: &str = "memory";
 
-/// All sets, by name. `disks` are there.
+/// All sets that are there, by name. `disks` are there.
 pub(crate) fn lay_out(sets: &[FileSet], bound: &Bound, disks: u16, seed: Seed) -> BTreeMap<String, LaidSet> {
-    sets.iter().map(|set| (set.name.clone(), laid_set(set, bound, disks, seed))).collect()
+    let there = sets.iter().filter(|set| set.when.holds(bound));
+    there.map(|set| (set.name.clone(), laid_set(set, bound, disks, seed))).collect()
 }
 
 fn laid_set(set: &FileSet, bound: &Bound, disks: u16, seed: Seed) -> LaidSet {

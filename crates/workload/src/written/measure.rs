@@ -12,7 +12,7 @@ use crate::language::table::{Entry, Mistake, Table};
 use crate::system::outcome::{Outcome, WorkloadError};
 use crate::system::{Errno, OpenMode, System};
 use crate::written::definition::{
-    Again, Counted, Definition, FileState, Measured, MetricDefinition, Span, Step, each_step,
+    Again, Counted, Definition, FileState, Found, LAST, Measured, MetricDefinition, Span, Step, each_step,
 };
 use crate::written::expression::Unit;
 use crate::written::layout::{LaidFile, LaidSet};
@@ -21,7 +21,7 @@ use crate::written::scope::{Scope, check_word};
 use crate::written::tally::Tally;
 use language::metric::Better;
 
-const KINDS: [&str; 13] = [
+const KINDS: [&str; 12] = [
     "seconds",
     "resident",
     "vmstat",
@@ -31,15 +31,15 @@ const KINDS: [&str; 13] = [
     "rate",
     "operations",
     "took",
-    "passes",
     "rates",
     "found",
     "value",
 ];
-const KEYS: [&str; 25] = [
+const KEYS: [&str; 26] = [
     "events",
     "took",
-    "passes",
+    "each",
+    "sum",
     "rates",
     "found",
     "value",
@@ -76,7 +76,9 @@ pub(super) fn read(
         each_step(steps, &mut |step| match step {
             Step::Work(work) => labels.extend(work.label.as_deref()),
             Step::Create { label, .. } => labels.extend(label.as_deref()),
-            Step::Count { label, .. } | Step::Again { again: Again::Timed(label), .. } => {
+            Step::Count { label, .. }
+            | Step::Reclaim { label, .. }
+            | Step::Again { again: Again::Timed(label), .. } => {
                 labels.insert(label);
             }
             _ => {}
@@ -173,7 +175,7 @@ fn measured(
         }
         "resident" => {
             scope.file(&name, at)?;
-            let at = phase_of(own, "at", scope)?.unwrap_or(scope.phases.len());
+            let at = phase_of(own, "at", scope)?.unwrap_or(LAST);
             (Measured::Resident { files: name, at }, "pages", Better::More)
         }
         "vmstat" | "stat" | "events" => {
@@ -186,9 +188,15 @@ fn measured(
             check_word(own.source, &name, at)?;
             (Measured::Counter { of, name, span: span(own, scope)? }, "", Better::Less)
         }
-        "took" => (Measured::Took { label: label()?, each: false }, "s", Better::Less),
-        "passes" => (Measured::Took { label: label()?, each: true }, "s", Better::Less),
-        "found" => (Measured::Found(label()?), "pages", Better::More),
+        "took" => (Measured::Took { label: label()?, each: own.flag("each")? }, "s", Better::Less),
+        "found" => {
+            let how = match (own.flag("each")?, own.flag("sum")?) {
+                (true, _) => Found::Each,
+                (false, true) => Found::Sum,
+                _ => Found::First,
+            };
+            (Measured::Found { label: label()?, how }, "pages", Better::More)
+        }
         "value" => (Measured::Value(scope.amount(own, kind, Unit::Bytes)?), "", Better::Neither),
         "rates" => {
             let entry = own.needed("parts", "64")?;
@@ -237,11 +245,11 @@ fn span(own: &Table<'_>, scope: &Scope<'_>) -> Result<Span, Mistake> {
     let [over, after, at] =
         [phase_of(own, "over", scope)?, phase_of(own, "after", scope)?, phase_of(own, "at", scope)?];
     match (over, after, at) {
-        (Some(over), None, None) => Ok(Span::Between(over - 1, over)),
+        (Some(over), None, None) => Ok(Span::Over(over)),
         (None, None, Some(at)) => Ok(Span::At(at)),
-        (None, None, None) => Ok(Span::Between(0, scope.phases.len())),
+        (None, None, None) => Ok(Span::Between(0, LAST)),
         (None, Some(after), at) if at.is_none_or(|at| after < at) => {
-            Ok(Span::Between(after, at.unwrap_or(scope.phases.len())))
+            Ok(Span::Between(after, at.unwrap_or(LAST)))
         }
         _ => {
             let message = format!("{} has no span of time", own.called);
@@ -273,13 +281,13 @@ impl Readings {
         let mut wanted: BTreeMap<Place, BTreeSet<&str>> = BTreeMap::new();
         for metric in &plan.definition.metrics {
             match &metric.what {
-                Measured::Counter { of, name, span } if span.needs(number) => {
+                Measured::Counter { of, name, span } if plan.needs(*span, number) => {
                     for place in plan.places(of) {
                         wanted.entry(place).or_default().insert(name);
                     }
                 }
-                Measured::Resident { files, at } if *at == number => {
-                    let pages = resident(sys, &plan.files[files]).await?;
+                Measured::Resident { files, at } if plan.position(*at) == Some(number) => {
+                    let pages = resident(sys, plan.set(files)?).await?;
                     self.resident.insert(metric.name.clone(), pages);
                 }
                 _ => {}
@@ -305,6 +313,10 @@ impl Readings {
             let samples = match &metric.what {
                 Measured::Took { label, each: true } => tally.passes(label),
                 Measured::Rates { label, .. } => tally.rates(label),
+                Measured::Found { label, how: Found::Each } => match tally.found(label) {
+                    [] => continue,
+                    found => found.iter().map(|&pages| pages as f64).collect(),
+                },
                 what => {
                     let per = metric.per.as_ref().map_or(1, |per| plan.bound.amount(per)) as f64;
                     if let Some(value) = self.value(&metric.name, what, plan, tally) {
@@ -321,8 +333,8 @@ impl Readings {
     fn value(&self, name: &str, what: &Measured, plan: &Plan, tally: &Tally) -> Option<f64> {
         match what {
             Measured::Seconds(phase) => {
-                let number = plan.phase(phase);
-                Some(self.times.get(number + 1)?.saturating_sub(*self.times.get(number)?).as_secs_f64())
+                let number = plan.position(plan.phase(phase) + 1)?;
+                Some(self.times.get(number)?.saturating_sub(*self.times.get(number - 1)?).as_secs_f64())
             }
             Measured::Resident { .. } => self.resident.get(name).map(|&pages| pages as f64),
             Measured::Counter { of, name, span } => {
@@ -333,9 +345,9 @@ impl Readings {
                     let sum = all.sum::<Option<u64>>().filter(|_| !places.is_empty())?;
                     Some(sum as f64)
                 };
-                match *span {
-                    Span::At(number) => at(number),
-                    Span::Between(from, to) => Some(at(to)? - at(from)?),
+                match plan.span(*span)? {
+                    (None, to) => at(to),
+                    (Some(from), to) => Some(at(to)? - at(from)?),
                 }
             }
             Measured::Latency { label, percentile } => tally.percentile_us(label, *percentile),
@@ -343,7 +355,11 @@ impl Readings {
             Measured::Operations(label) => Some(tally.operations(label) as f64),
             Measured::Took { label, .. } => Some(tally.took(label)),
             Measured::Rates { .. } => None,
-            Measured::Found(label) => tally.found(label).map(|pages| pages as f64),
+            Measured::Found { label, how } => {
+                let found = tally.found(label);
+                let sum = found.iter().sum::<u64>();
+                found.first().map(|&first| if *how == Found::Sum { sum } else { first } as f64)
+            }
             Measured::Value(amount) => Some(plan.bound.amount(amount) as f64),
         }
     }

@@ -39,7 +39,7 @@ use crate::parts::footprint::{Footprint, MachineSize};
 use crate::parts::need::Need;
 use crate::system::System;
 use crate::system::outcome::{Outcome, WorkloadError};
-use crate::written::definition::{Bound, Definition, Measured, Refusal, Step, each_step};
+use crate::written::definition::{Bound, Definition, Measured, Refusal, Step, each_made};
 pub use crate::written::read::is_one;
 use language::metric::{MetricSpec, TIME_RESOLUTION_SECONDS, TIME_RESOLUTION_US};
 use language::params::{ParamError, ParamSpec, Params};
@@ -101,11 +101,16 @@ impl Described {
             },
             help: leaked(&metric.help),
         });
+        let params = head.params.leak();
+        let bound = Bound::new(&Params::defaults(params), ANY_MEMORY);
+        let phases = definition.phases_with(&bound);
+        let phases: Vec<String> =
+            phases.into_iter().map(|number| definition.phases[number].clone()).collect();
         Ok(Self {
             name: leaked(&definition.name),
             help: leaked(&head.help),
-            params: head.params.leak(),
-            phases: all(&definition.phases),
+            params,
+            phases: all(&phases),
             prepares: all(&head.prepares),
             varies: if head.varies.is_empty() { VARIES } else { all(&head.varies) },
             metrics: metrics.collect::<Vec<_>>().leak(),
@@ -145,14 +150,32 @@ impl Program {
             needs.push(Need::Cgroups);
         }
         let bound = self.bound(ANY_MEMORY);
+        let mut add = |need: Need| {
+            if !needs.contains(&need) {
+                needs.push(need);
+            }
+        };
+        for group in self.definition.groups.iter().filter(|group| group.when.holds(&bound)) {
+            let limits = group.settings.iter().filter(|(file, _)| file == "memory.swap.high");
+            limits.filter_map(|(_, to)| bound.setting(to)).for_each(|_| add(Need::SwapHigh));
+        }
         for steps in self.definition.all_steps() {
-            each_step(steps, &mut |step| {
-                if let Step::Advise { advice, .. } = step
-                    && advice.of(&bound.words) == "huge-page"
-                    && !needs.contains(&Need::HugePageAdvice)
-                {
-                    needs.push(Need::HugePageAdvice);
+            each_made(steps, &bound, &mut |step| match step {
+                Step::Advise { advice, .. } if advice.of(&bound.words) == "huge-page" => {
+                    add(Need::HugePageAdvice);
                 }
+                Step::Reclaim { group, swappiness, .. } => {
+                    add(Need::ProactiveReclaim);
+                    match swappiness.as_ref().and_then(|setting| bound.setting(setting)).as_deref() {
+                        Some("max") => add(Need::AnonReclaim),
+                        Some(_) => add(Need::ReclaimSwappiness),
+                        None => {}
+                    }
+                    if group.is_none() {
+                        add(Need::NodeReclaim);
+                    }
+                }
+                _ => {}
             });
         }
         needs

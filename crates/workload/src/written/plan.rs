@@ -10,8 +10,10 @@ use units::{Bytes, Nanos};
 use crate::parts::chance;
 use crate::parts::footprint::{Footprint, MachineSize};
 use crate::system::Gate;
+use crate::system::outcome::WorkloadError;
 use crate::written::definition::{
-    Again, Bound, Counted, Deed, Definition, Measured, Much, Place, Setting, Step, Work, each_step,
+    Again, Bound, Counted, Deed, Definition, LAST, Measured, Much, Place, Setting, Span, Step, Work,
+    each_made, each_step,
 };
 use crate::written::expression::Expression;
 use crate::written::layout::{FILES_MAX, LaidSet};
@@ -42,6 +44,8 @@ pub(super) struct Plan {
     /// Whether any task writes to files: then all open them so.
     pub(super) writes: bool,
     pub(super) watched: BTreeMap<String, Watched>,
+    /// The phases that there are with these parameters, in the order in which they end.
+    pub(super) order: Vec<usize>,
 }
 
 /// What metrics ask of the steps of a label.
@@ -84,7 +88,34 @@ impl Plan {
                 _ => own.operations = true,
             }
         }
-        Self { definition: Arc::clone(definition), bound, files, gates, writes, watched }
+        let order = definition.phases_with(&bound);
+        Self { definition: Arc::clone(definition), bound, files, gates, writes, watched, order }
+    }
+
+    /// How many phases have ended when this one does, counted from 1; none where it is not there.
+    pub(super) fn position(&self, phase: usize) -> Option<usize> {
+        match phase {
+            0 => Some(0),
+            LAST => Some(self.order.len()),
+            _ => self.order.iter().position(|own| own + 1 == phase).map(|before| before + 1),
+        }
+    }
+
+    /// Between which readings a span lies; only one where it is a moment.
+    pub(super) fn span(&self, span: Span) -> Option<(Option<usize>, usize)> {
+        Some(match span {
+            Span::At(at) => (None, self.position(at)?),
+            Span::Between(from, to) => (Some(self.position(from)?), self.position(to)?),
+            Span::Over(phase) => {
+                let to = self.position(phase)?;
+                (Some(to - 1), to)
+            }
+        })
+    }
+
+    /// Whether a span is about this reading.
+    pub(super) fn needs(&self, span: Span, number: usize) -> bool {
+        self.span(span).is_some_and(|(from, to)| from == Some(number) || to == number)
     }
 
     /// Which files a number is read from: `/proc/vmstat`, or one of each group that is there.
@@ -100,10 +131,24 @@ impl Plan {
         self.definition.group_there(name, &self.bound)
     }
 
+    /// Whether a kind of tasks is there.
+    pub(super) fn is_there(&self, kind: usize) -> bool {
+        self.definition.tasks_of(kind, &self.bound) > 0
+    }
+
     /// The group of a kind of tasks.
     pub(super) fn group_of(&self, kind: usize) -> Option<&str> {
         let mut words = self.definition.tasks[kind].groups.iter().map(|word| word.of(&self.bound.words));
         words.find_map(|name| self.definition.group_there(name, &self.bound))
+    }
+
+    /// The files called `name`.
+    ///
+    /// # Errors
+    /// They are not there with these parameters.
+    pub(super) fn set(&self, name: &str) -> Result<&LaidSet, WorkloadError> {
+        let told = || WorkloadError::Amount(format!("file `{name}` is not there with these parameters"));
+        self.files.get(name).ok_or_else(told)
     }
 
     /// The number of a phase.
@@ -118,7 +163,7 @@ impl Plan {
         each_step(steps, &mut |step| match step {
             Step::Work(work) if matches!(work.deed, Deed::Read | Deed::Write) => {
                 let Work { block, on, .. } = &**work;
-                let file = self.files[on].files.iter().map(|file| file.size).max();
+                let file = self.files.get(on).and_then(|set| set.files.iter().map(|file| file.size).max());
                 largest = largest.max(Some(self.bound.amount(block).min(file.unwrap_or(u64::MAX))));
             }
             Step::Buffer(_) => says = true,
@@ -133,7 +178,7 @@ impl Definition {
     pub(super) fn writes(&self, bound: &Bound) -> bool {
         let mut writes = false;
         for steps in self.all_steps() {
-            each_step(steps, &mut |step| {
+            each_made(steps, bound, &mut |step| {
                 writes |= match step {
                     Step::Work(work) => work.deed == Deed::Write || work.writes > 0,
                     Step::MapFile { shared, writable, .. } => shared.holds(bound) && writable.holds(bound),
@@ -144,6 +189,17 @@ impl Definition {
         writes
     }
 
+    /// The numbers of the phases that there are with these parameters: of those that `main` ends.
+    pub(super) fn phases_with(&self, bound: &Bound) -> Vec<usize> {
+        let mut ended = Vec::new();
+        each_made(&self.main, bound, &mut |step| {
+            if let Step::End(phase) = step {
+                ended.extend(self.phases.iter().position(|own| own == phase));
+            }
+        });
+        if self.main.is_empty() { (0..self.phases.len()).collect() } else { ended }
+    }
+
     /// The path of the group called `name`, if it is there.
     pub(super) fn group_there(&self, name: &str, bound: &Bound) -> Option<&str> {
         let group = self.groups.iter().find(|group| group.name == name && group.when.holds(bound));
@@ -152,7 +208,9 @@ impl Definition {
 
     /// How many tasks of this kind there are.
     pub(super) fn tasks_of(&self, kind: usize, bound: &Bound) -> u64 {
-        self.tasks[kind].count.as_ref().map_or(1, |count| bound.amount(count))
+        let task = &self.tasks[kind];
+        let count = task.count.as_ref().map_or(1, |count| bound.amount(count));
+        if task.when.holds(bound) { count } else { 0 }
     }
 
     /// Whether all amounts come to something that can be run.
@@ -170,7 +228,7 @@ impl Definition {
                 }
             }
         }
-        for set in &self.files {
+        for set in self.files.iter().filter(|set| set.when.holds(bound)) {
             let of = |error| format!("file `{}`: {error}", set.name);
             amount(&set.smallest).map_err(of)?;
             if let Place::Disk(disk) = &set.place {
@@ -186,7 +244,7 @@ impl Definition {
                 ));
             }
         }
-        for (kind, task) in self.tasks.iter().enumerate() {
+        for (kind, task) in self.tasks.iter().enumerate().filter(|(_, task)| task.when.holds(bound)) {
             let of = |error| format!("task `{}`: {error}", task.name);
             task.count.iter().try_for_each(|count| amount(count).map(drop)).map_err(of)?;
             let count = self.tasks_of(kind, bound);
@@ -255,10 +313,15 @@ impl Definition {
         steps.iter().map(of).sum()
     }
 
+    /// Whether files are made before tasks begin; where none is there with these parameters, none are.
+    pub(super) fn lays_out(&self, bound: &Bound) -> bool {
+        self.files.is_empty() || self.files.iter().any(|set| set.when.holds(bound))
+    }
+
     /// What it makes at most, on a machine of this size.
     pub(super) fn footprint(&self, bound: &Bound, machine: MachineSize) -> Footprint {
         let mut made = Footprint { files: Bytes(0), file_count: 0, anonymous: Bytes(0), tasks: 0, disks: 1 };
-        for set in &self.files {
+        for set in self.files.iter().filter(|set| set.when.holds(bound)) {
             let count = set.count.as_ref().map_or(1, |count| bound.amount(count));
             let size = bound.amount(set.largest.as_ref().unwrap_or(&set.smallest));
             let beyond = set.beyond.as_ref().map_or(0, |beyond| bound.amount(beyond));
@@ -278,9 +341,11 @@ impl Definition {
                 }
             }
         }
-        // What moves them to another place of the disk.
-        made.files = plus(made.files, chance::PLACED_WITHIN);
-        made.file_count += 1;
+        if self.lays_out(bound) {
+            // What moves them to another place of the disk.
+            made.files = plus(made.files, chance::PLACED_WITHIN);
+            made.file_count += 1;
+        }
         for (kind, task) in self.tasks.iter().enumerate() {
             let tasks = self.tasks_of(kind, bound);
             let stays = self.main.is_empty() || task.steps.is_empty();

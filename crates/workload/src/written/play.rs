@@ -86,7 +86,10 @@ async fn make<S: System>(
     files: &BTreeMap<String, LaidSet>,
     bound: &Bound,
 ) -> Result<(), WorkloadError> {
-    chance::place_files(sys, &definition.name).await?;
+    let lays_out = definition.lays_out(bound);
+    if lays_out {
+        chance::place_files(sys, &definition.name).await?;
+    }
     let mut there: Vec<&Directory> = Vec::new();
     for directory in files.values().flat_map(|set| &set.directories) {
         if there.contains(&directory) {
@@ -111,14 +114,14 @@ async fn make<S: System>(
         sys.make_dir(directory).await?;
     }
     // In the order of the file: where they lie on the disk hangs on it.
-    for set in definition.files.iter().map(|set| &files[&set.name]) {
+    for set in definition.files.iter().filter_map(|set| files.get(&set.name)) {
         if set.state == FileState::LaidOut {
             let laid: Vec<(String, Bytes)> =
                 set.files.iter().map(|file| (file.path.clone(), Bytes(file.on_disk))).collect();
             sys.lay_out_files(&laid).await?;
         }
     }
-    if !definition.keeps_caches {
+    if lays_out && !definition.keeps_caches {
         sys.drop_caches(ALL_CACHES).await?;
     }
     for group in definition.groups.iter().filter(|group| group.when.holds(bound)) {
@@ -129,7 +132,7 @@ async fn make<S: System>(
             }
         }
     }
-    for set in definition.files.iter().map(|set| &files[&set.name]) {
+    for set in definition.files.iter().filter_map(|set| files.get(&set.name)) {
         if matches!(set.state, FileState::Written | FileState::Empty) {
             write_files(sys, set).await?;
         }

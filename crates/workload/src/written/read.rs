@@ -34,8 +34,8 @@ const KEYS: [&str; 14] = [
     "main",
 ];
 const PARAM_KEYS: [&str; 7] = ["size", "count", "share", "choice", "help", "least", "most"];
-const FILE_KEYS: [&str; 7] = ["beyond", "size", "up_to", "count", "state", "disk", "in_memory"];
-const TASK_KEYS: [&str; 5] = ["count", "group", "cpu", "begins_within", "steps"];
+const FILE_KEYS: [&str; 8] = ["when", "beyond", "size", "up_to", "count", "state", "disk", "in_memory"];
+const TASK_KEYS: [&str; 6] = ["when", "count", "group", "cpu", "begins_within", "steps"];
 const STATES: [&str; 4] = ["laid-out", "written", "empty", "absent"];
 /// Where the machine puts the files: every workload has it.
 const FILESYSTEM: ParamSpec =
@@ -289,6 +289,7 @@ fn file_set(own: &Table<'_>, entry: &Entry<'_>, scope: &Scope<'_>) -> Result<Fil
     }
     Ok(FileSet {
         name: entry.name.clone(),
+        when: scope.when(own)?,
         smallest,
         largest: scope.optional(own, "up_to", Unit::Bytes)?,
         beyond: scope.optional(own, "beyond", Unit::Bytes)?,
@@ -329,7 +330,8 @@ fn tasks(top: &Table<'_>, scope: &mut Scope<'_>) -> Result<(Vec<TaskGroup>, Vec<
         let cpu = scope.optional(&own, "cpu", Unit::Count)?;
         let steps = if own.get("steps").is_some() { reader.task(&own)? } else { Vec::new() };
         scope.of_task.set(false);
-        tasks.push(TaskGroup { name: entry.name.clone(), count, groups, cpu, begins_within, steps });
+        let when = scope.when(&own)?;
+        tasks.push(TaskGroup { name: entry.name.clone(), when, count, groups, cpu, begins_within, steps });
         own.finish(&TASK_KEYS)?;
     }
     if tasks.is_empty() {

@@ -10,7 +10,7 @@ use toml::de::DeValue;
 use units::parse_size;
 
 use crate::language::table::{Entry, Mistake, Source, Table};
-use crate::written::definition::{Flag, Setting, When, Word};
+use crate::written::definition::{Condition, Flag, Setting, When, Word};
 use crate::written::expression::{Expression, MEMORY, TASK, Unit};
 
 /// Names may be as long as this; a path of the kernel takes 255.
@@ -120,17 +120,21 @@ impl Scope<'_> {
         Ok(Word::Param(name.to_owned()))
     }
 
-    /// What a key says of parameters: `"order = random"`, or a list of such texts, all of which must hold.
+    /// What a key says of parameters: `"order = random"`, perhaps with others behind `or`, or a list of such texts,
+    /// all of which must hold.
     pub(super) fn when(&self, table: &Table<'_>) -> Result<When, Mistake> {
         table.get("when").map_or(Ok(When::default()), |entry| self.conditions(table, entry))
     }
 
     fn conditions(&self, table: &Table<'_>, entry: &Entry<'_>) -> Result<When, Mistake> {
         let texts = table.one_or_more(entry)?;
-        texts.iter().map(|(text, at)| self.condition(text, *at)).collect::<Result<_, _>>().map(When)
+        let any = |(text, at): &(String, usize)| {
+            text.split(" or ").map(|one| self.condition(one, *at)).collect::<Result<_, _>>()
+        };
+        texts.iter().map(any).collect::<Result<_, _>>().map(When)
     }
 
-    fn condition(&self, text: &str, at: usize) -> Result<(String, bool, String), Mistake> {
+    fn condition(&self, text: &str, at: usize) -> Result<Condition, Mistake> {
         let (is, split) = match text.split_once("!=") {
             Some(split) => (false, Some(split)),
             None => (true, text.split_once('=')),
@@ -153,7 +157,7 @@ impl Scope<'_> {
                 param.parse(value).map_err(fail)?.to_string()
             }
         };
-        Ok((name.to_owned(), is, value))
+        Ok(Condition { name: name.to_owned(), is, value })
     }
 
     /// True, false, or what a text says of parameters; false where it is left out.

@@ -15,7 +15,7 @@ use crate::written::scope::{Scope, check_word};
 /// Steps in one another, at most.
 const DEPTH_MAX: usize = 6;
 /// Words that a step can begin with.
-const VERBS: [&str; 29] = [
+const VERBS: [&str; 32] = [
     "read",
     "write",
     "stat",
@@ -45,6 +45,9 @@ const VERBS: [&str; 29] = [
     "time",
     "run",
     "turn",
+    "fill",
+    "reclaim",
+    "steps",
 ];
 const WORK_KEYS: [&str; 17] = [
     "when",
@@ -70,7 +73,7 @@ pub(super) const ORDERS: [&str; 5] = ["sequential", "random", "shuffled", "zipf"
 const BLOCK: f64 = (128 << 10) as f64;
 
 /// Advice by its name: on mappings, and on files.
-const ADVICE: [(&str, Option<Advice>, Option<FileAdvice>); 10] = [
+const ADVICE: [(&str, Option<Advice>, Option<FileAdvice>); 11] = [
     ("normal", Some(Advice::Normal), Some(FileAdvice::Normal)),
     ("random", Some(Advice::Random), Some(FileAdvice::Random)),
     ("sequential", Some(Advice::Sequential), Some(FileAdvice::Sequential)),
@@ -81,6 +84,7 @@ const ADVICE: [(&str, Option<Advice>, Option<FileAdvice>); 10] = [
     ("no-huge-page", Some(Advice::NoHugePage), None),
     ("cold", Some(Advice::Cold), None),
     ("page-out", Some(Advice::PageOut), None),
+    ("free", Some(Advice::Free), None),
 ];
 
 /// The advice called `name` on a mapping.
@@ -226,15 +230,15 @@ impl<'s, 't> Reader<'s, 't> {
                 return Ok(step);
             }
             "map" => self.map(table, entry)?,
-            "unmap" | "lock" => {
-                let name = table.text_of(entry)?;
-                self.mapping(table, &name, entry.value_at)?;
-                if verb == "lock" {
-                    (Step::Lock(name), &["lock"])
-                } else {
-                    self.mappings.remove(&name);
-                    (Step::Unmap(name), &["unmap"])
-                }
+            "unmap" | "lock" | "fill" => self.of_mapping(table, entry)?,
+            "reclaim" => self.reclaim(table, entry)?,
+            "steps" => {
+                // Phases end in what hangs on parameters where one task ends them all.
+                let depth = depth + u32::from(self.whose != Whose::Main) as usize;
+                (
+                    Step::Again { again: Again::When(When::default()), steps: self.steps(table, depth)? },
+                    &["steps"],
+                )
             }
             "advise" => self.advise(table, entry)?,
             "create" => self.create(table, entry)?,
@@ -320,6 +324,39 @@ impl<'s, 't> Reader<'s, 't> {
         let steps = self.list(&named, &name, depth + 1)?;
         self.named = Some(named);
         Ok((Step::Again { again: Again::When(When::default()), steps }, &["do"]))
+    }
+
+    /// A step about all of a mapping.
+    fn of_mapping(&mut self, table: &Table<'_>, entry: &Entry<'_>) -> Result<Read, Mistake> {
+        let name = table.text_of(entry)?;
+        self.mapping(table, &name, entry.value_at)?;
+        Ok(match &*entry.name {
+            "lock" => (Step::Lock(name), &["lock"]),
+            "unmap" => {
+                self.mappings.remove(&name);
+                (Step::Unmap(name), &["unmap"])
+            }
+            _ => {
+                let compressed = self.scope.optional(table, "compressed", Unit::Bytes)?;
+                let compressed = compressed.unwrap_or(Expression::Number(0.0));
+                (Step::Fill { name, compressed }, &["fill", "compressed"])
+            }
+        })
+    }
+
+    fn reclaim(&self, table: &Table<'_>, entry: &Entry<'_>) -> Result<Read, Mistake> {
+        let bytes = self.scope.amount(table, entry, Unit::Bytes)?;
+        let group = match table.get("group") {
+            Some(group) => {
+                let name = table.text_of(group)?;
+                self.scope.group(&name, group.value_at)?;
+                Some(name)
+            }
+            None => None,
+        };
+        let swappiness = table.get("swappiness").map(|entry| self.scope.setting(table, entry)).transpose()?;
+        let label = self.label_of(table, table.needed("label", "\"asked\"")?)?;
+        Ok((Step::Reclaim { bytes, group, swappiness, label }, &["reclaim", "group", "swappiness", "label"]))
     }
 
     fn resident(&self, table: &Table<'_>, entry: &Entry<'_>) -> Result<Read, Mistake> {

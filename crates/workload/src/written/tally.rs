@@ -26,8 +26,8 @@ struct Figures {
     passes: Vec<u64>,
     /// MiB a second along passes.
     rates: Vec<f64>,
-    /// What was counted, the first time.
-    found: Option<u64>,
+    /// What was counted.
+    found: Vec<u64>,
     /// By bucket.
     latencies: BTreeMap<u32, u64>,
 }
@@ -63,7 +63,7 @@ impl Tally {
 
     /// So many were counted.
     pub(crate) fn counted(&mut self, label: &str, pages: u64) {
-        self.figures(label).found.get_or_insert(pages);
+        self.figures(label).found.push(pages);
     }
 
     /// Adds what another task did.
@@ -76,7 +76,7 @@ impl Tally {
             own.tasks += theirs.tasks;
             own.passes.extend(theirs.passes);
             own.rates.extend(theirs.rates);
-            own.found = own.found.or(theirs.found);
+            own.found.extend(theirs.found);
             for (bucket, count) in theirs.latencies {
                 *own.latencies.entry(bucket).or_default() += count;
             }
@@ -98,8 +98,8 @@ impl Tally {
         self.0.get(label).map_or(Vec::new(), |figures| figures.rates.clone())
     }
 
-    pub(crate) fn found(&self, label: &str) -> Option<u64> {
-        self.0.get(label)?.found
+    pub(crate) fn found(&self, label: &str) -> &[u64] {
+        self.0.get(label).map_or(&[], |figures| &figures.found)
     }
 
     pub(crate) fn operations(&self, label: &str) -> u64 {
