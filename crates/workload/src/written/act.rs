@@ -17,8 +17,9 @@ use crate::parts::turns::Turn;
 use crate::system::outcome::WorkloadError;
 use crate::system::{Advice, Errno, FileMapping, OpenMode, System, SystemError};
 use crate::written::definition::{Again, Bound, Deed, FileState, Much, Order, Step, Work};
+use crate::written::ground::{Going, Ground, Pass};
 use crate::written::measure::resident;
-use crate::written::plan::Plan;
+use crate::written::plan::{Plan, Watched};
 use crate::written::steps::{WHOLE, file_advice, mapping_advice, order};
 use crate::written::tally::Tally;
 use crate::written::walk::Walk;
@@ -401,6 +402,8 @@ impl<S: System> Actor<S> {
         let mut going = self.going(work, &ground);
         let given = [&work.every, &work.think, &work.fsync, &work.at_most];
         let [every, think, fsync, at_most] = given.map(|given| given.as_ref().map(amount));
+        // What most of them are goes without a future of its own.
+        let is_plain = work.deed == Deed::Read && work.writes == 0;
         let begin = self.sys.now();
         let mut number = 0;
         'all: for _ in 0..passes {
@@ -411,15 +414,18 @@ impl<S: System> Actor<S> {
                 }
                 if let Some(every) = every {
                     let due = Nanos(begin.get().saturating_add(every.saturating_mul(number)));
-                    let now = self.sys.now();
-                    if due > now {
-                        self.sys.sleep(due.saturating_sub(now)).await;
-                    }
+                    self.sleep_until(due).await;
                 }
                 let Some((place, at, len)) = going.next(&ground) else { break };
                 // Where the time is a call, it costs as much as the operation.
                 let start = watched.operations.then(|| self.sys.now());
-                let bytes = self.deed(work, &ground, place, at, len).await?;
+                let bytes = match &ground.file {
+                    Some((_, file)) if is_plain => self.sys.read(file, at, len).await?,
+                    _ => self.deed(work, &ground, place, at, len).await?,
+                };
+                if bytes == 0 && ground.never_ends {
+                    return Err(ground.short(at));
+                }
                 if let Some(start) = start {
                     self.tally.operation(label, bytes, self.sys.now().saturating_sub(start));
                 }
@@ -437,19 +443,30 @@ impl<S: System> Actor<S> {
                     self.sys.sleep(Nanos(think)).await;
                 }
             }
-            if watched.parts.is_some() && pass.part_bytes > 0 {
-                let (bytes, took) = pass.part(self.sys.now());
-                self.tally.part(label, bytes, took);
-            }
-            if watched.passes {
-                self.tally.pass(label, self.sys.now().saturating_sub(pass.begin));
-            }
+            self.pass_ends(label, watched, pass);
         }
         self.walks.insert(going.key.clone(), going);
         if watched.operations {
             self.tally.step(label, self.sys.now().saturating_sub(begin));
         }
         Ok(())
+    }
+
+    fn pass_ends(&mut self, label: &str, watched: Watched, mut pass: Pass) {
+        if watched.parts.is_some() && pass.has_begun_part() {
+            let (bytes, took) = pass.part(self.sys.now());
+            self.tally.part(label, bytes, took);
+        }
+        if watched.passes {
+            self.tally.pass(label, self.sys.now().saturating_sub(pass.begin));
+        }
+    }
+
+    async fn sleep_until(&self, due: Nanos) {
+        let now = self.sys.now();
+        if due > now {
+            self.sys.sleep(due.saturating_sub(now)).await;
+        }
     }
 
     /// Where a step goes on, or begins.
@@ -487,6 +504,7 @@ impl<S: System> Actor<S> {
         let write_each = work.write_each.as_ref().map_or(0, |each| self.bound.amount(each));
         let of = |(first, past): (u64, u64), block: u64| Ground {
             file: None,
+            never_ends: false,
             size: 0,
             first,
             places: past - first,
@@ -519,7 +537,8 @@ impl<S: System> Actor<S> {
         let (first, past) = if is_one_each { (0, blocks) } else { share(blocks) };
         let bytes = (past * block).min(laid.size) - (first * block).min(laid.size);
         let file = Some((laid.path.clone(), self.file(&laid.path).await?));
-        Ok(Ground { file, size: laid.size, bytes, ..of((first, past), block) })
+        let never_ends = set.state == FileState::LaidOut;
+        Ok(Ground { file, never_ends, size: laid.size, bytes, ..of((first, past), block) })
     }
 
     /// The file that a step is at.
@@ -540,17 +559,6 @@ impl<S: System> Actor<S> {
         at: u64,
         len: u64,
     ) -> Result<u64, WorkloadError> {
-        if let Some((path, file)) = &ground.file
-            && matches!(work.deed, Deed::Read | Deed::Write)
-        {
-            let deed = if self.turns_to_writing(work) { Deed::Write } else { work.deed };
-            let done = self.transfer(deed, file, at, len).await?;
-            if done == 0 && self.plan.files[&work.on].state == FileState::LaidOut {
-                let (path, size_bytes) = (path.clone(), ground.size);
-                return Err(WorkloadError::ShortRead { path, read_bytes: at, size_bytes });
-            }
-            return Ok(done);
-        }
         let block = ground.block;
         let plan = Arc::clone(&self.plan);
         match work.deed {
@@ -573,6 +581,9 @@ impl<S: System> Actor<S> {
             }
             Deed::Read | Deed::Write => {
                 let deed = if self.turns_to_writing(work) { Deed::Write } else { work.deed };
+                if let Some((_, file)) = &ground.file {
+                    return self.transfer(deed, file, at, len).await;
+                }
                 if work.in_turn {
                     let files = &plan.files[&work.on].files;
                     let (laid, at) =
@@ -618,78 +629,5 @@ impl<S: System> Actor<S> {
             Deed::Read => self.sys.read(file, at, len).await?,
             _ => self.sys.write(file, at, len).await?,
         })
-    }
-}
-
-/// What a step goes over.
-struct Ground<S: System> {
-    /// The one file that it is in, by path.
-    file: Option<(String, S::File)>,
-    size: u64,
-    /// Its first place, and how many there are.
-    first: u64,
-    places: u64,
-    /// Bytes of a single file.
-    bytes: u64,
-    block: u64,
-    write_each: u64,
-}
-
-/// Where a step is.
-struct Going {
-    key: String,
-    places: u64,
-    walk: Walk,
-    /// Whether `walk` goes by bytes instead of blocks.
-    by_bytes: bool,
-    /// Bytes that are left, where they are counted.
-    left: Option<u64>,
-}
-
-impl Going {
-    /// The next place, where it begins in a file, and its bytes; none where all is done.
-    fn next<S: System>(&mut self, ground: &Ground<S>) -> Option<(u64, u64, u64)> {
-        if self.left == Some(0) {
-            return None;
-        }
-        let whole = self.left.map_or(ground.block, |left| left.min(ground.block));
-        if let (true, Walk::Sequential { next, places }) = (self.by_bytes, &mut self.walk) {
-            let len = whole.min(*places - *next);
-            let at = ground.first * ground.block + *next;
-            *next = (*next + len) % *places;
-            self.left = self.left.map(|left| left - len);
-            return Some((at / ground.block, at, len));
-        }
-        self.left = self.left.map(|left| left - whole);
-        let place = ground.first + self.walk.next();
-        let at = place * ground.block;
-        Some((place, at, ground.block.min(ground.size.saturating_sub(at))))
-    }
-}
-
-/// A pass of a step, as rates along it need it.
-struct Pass {
-    begin: Nanos,
-    part_begin: Nanos,
-    part_bytes: u64,
-    part_len: Option<u64>,
-}
-
-impl Pass {
-    fn new(begin: Nanos, parts: Option<u64>, bytes: u64) -> Self {
-        let part_len = parts.map(|parts| bytes.div_ceil(parts).max(1));
-        Self { begin, part_begin: begin, part_bytes: 0, part_len }
-    }
-
-    /// Counts an operation; whether a part ends with it.
-    fn part_ends(&mut self, bytes: u64) -> bool {
-        self.part_bytes += bytes;
-        self.part_len.is_some_and(|len| self.part_bytes >= len)
-    }
-
-    /// Begins the next part; bytes and time of the one that ends.
-    fn part(&mut self, now: Nanos) -> (u64, Nanos) {
-        let begin = std::mem::replace(&mut self.part_begin, now);
-        (std::mem::take(&mut self.part_bytes), now.saturating_sub(begin))
     }
 }

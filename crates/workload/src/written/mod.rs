@@ -8,7 +8,7 @@
 //! | `read`, `steps`, `measure` | the file, what a task does, metrics: from TOML, each mistake at its place |
 //! | `scope`, `expression`, `definition` | names and amounts; what a file says |
 //! | `order` | that nobody waits for ever |
-//! | `plan`, `layout`, `walk` | the file on one machine; its files; in which order steps come to their places |
+//! | `plan`, `layout`, `walk`, `ground` | the file on one machine; its files; the order of a step's places |
 //! | [`fio`] | job files of `fio` in this language |
 //! | `play`, `direct` | the run, and one where `main` lets tasks go |
 //! | `start`, `act`, `tally` | how tasks start, one at work, what it counts |
@@ -20,6 +20,7 @@ mod definition;
 mod direct;
 mod expression;
 pub mod fio;
+mod ground;
 mod layout;
 mod measure;
 mod order;

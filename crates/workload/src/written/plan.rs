@@ -23,6 +23,8 @@ use crate::written::walk::PLACES_MAX;
 const TASKS_MAX: u64 = 10_000;
 /// Steps that one task makes, at most: a day of real time and more.
 const STEPS_MAX: f64 = 1e10;
+/// Bytes of one call, at most.
+const CALL_MAX: u64 = 1 << 40;
 /// The longest that a loop may last.
 const TIME_MAX: u64 = 24 * 3600 * 1_000_000_000;
 
@@ -401,10 +403,9 @@ fn check_steps(steps: &[Step], bound: &Bound) -> Result<(), String> {
         match step {
             Step::Work(work) => {
                 let block = bound.amount(&work.block);
-                let touches = matches!(work.deed, Deed::Touch | Deed::TouchWriting);
-                if block == 0 || (block > 1 << 30 && !touches) {
+                if block == 0 || block > CALL_MAX {
                     return Err(format!(
-                        "a call on `{}` has {block} bytes, and from 1 to 1G can have",
+                        "a call on `{}` has {block} bytes, and from 1 to 1T can have",
                         work.on
                     ));
                 }

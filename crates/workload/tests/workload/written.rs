@@ -134,6 +134,10 @@ const STEPS: &[&str] = &[
     "{ run = \"ender\" }",
     "{ do = \"pass\" }",
     "{ flush = \"B\" }",
+    "{ fill = \"heap\" }",
+    "{ reclaim = \"1M\", group = \"B\", label = \"asked\" }",
+    "{ reclaim = \"1M\" }",
+    "{ steps = [{ end = \"two\" }], when = \"filesystem = ext4\" }",
     "{ resident = \"hot\" }",
     "{ wait = \"one\", when = \"filesystem = ext4\" }",
     "{ read = \"hot\", write_each = 2 }",
@@ -191,8 +195,8 @@ fn every_mistake_in_a_file_is_told_once_with_its_place() {
     line 3, column 16: `memory.max` is true or false, not a text or a number | 
     line 4, column 9: unknown cgroup `B` | did you mean `A`?
     task `a`: there are 0, and from 1 to 10000 can be | change the parameters, or the amount in the file
-    line 3, column 1: unknown key `number` of task `a` | known names: `count`, `group`, `cpu`, `begins_within`, `steps`
-    line 5, column 5: metric `m` needs one of `seconds`, `resident`, `vmstat`, `stat`, `events`, `latency`, `rate`, `operations`, `took`, `passes`, `rates`, `found`, `value` | such as `resident = "hot"` or `vmstat = "pgscan_direct"`
+    line 3, column 1: unknown key `number` of task `a` | known names: `when`, `count`, `group`, `cpu`, `begins_within`, `steps`
+    line 5, column 5: metric `m` needs one of `seconds`, `resident`, `vmstat`, `stat`, `events`, `latency`, `rate`, `operations`, `took`, `rates`, `found`, `value` | such as `resident = "hot"` or `vmstat = "pgscan_direct"`
     line 5, column 17: unknown phase `dun` | known names: `done`
     line 5, column 17: unknown label `get` | give the step that it is about `label = "get"`
     line 5, column 5: metric `m` has no `group` | add `group = "A"`
@@ -221,7 +225,7 @@ fn every_mistake_in_a_file_is_told_once_with_its_place() {
     line 10, column 34: unknown order `zipf:9` | did you mean `zipf` or `zipf:0.9`?
     line 10, column 34: unknown parameter `order` | known names: `filesystem`
     line 10, column 38: step 1 of task `t` says twice how much it does | keep one of `passes`, `count`, `bytes`
-    task `t`: a call on `hot` has 0 bytes, and from 1 to 1G can have | change the parameters, or the amount in the file
+    task `t`: a call on `hot` has 0 bytes, and from 1 to 1T can have | change the parameters, or the amount in the file
     line 10, column 34: `fsync`: `always` is not a number of objects or requests | 
     line 10, column 35: `writes` is a share from 0 to 1, not `2` | 
     task `t` makes some 5000000000000 calls; 10000000000 at most can be made | change the parameters, or the amount in the file
@@ -230,7 +234,7 @@ fn every_mistake_in_a_file_is_told_once_with_its_place() {
     task `t`: mapping `heap` has no size | change the parameters, or the amount in the file
     line 10, column 31: `many` is many files, and this is about one | 
     line 10, column 26: `size` means nothing here, in step 1 of task `t` | leave it out
-    line 10, column 65: unknown advice `no-reuse` | known names: `normal`, `random`, `sequential`, `will-need`, `dont-need`, `huge-page`, `no-huge-page`, `cold`, `page-out`
+    line 10, column 65: unknown advice `no-reuse` | known names: `normal`, `random`, `sequential`, `will-need`, `dont-need`, `huge-page`, `no-huge-page`, `cold`, `page-out`, `free`
     line 10, column 33: unknown advice `cold` | known names: `normal`, `random`, `sequential`, `will-need`, `dont-need`, `no-reuse`
     line 10, column 21: `hot` is there already, as a file | create files in a directory of another name
     line 10, column 21: unknown directory `new` | a task removes what it created before: `{ create = "new", count = 100 }`
@@ -252,6 +256,10 @@ fn every_mistake_in_a_file_is_told_once_with_its_place() {
     line 10, column 12: `run` is no step of a task | tasks are let go in `[main]`
     line 10, column 17: there are no steps that have a name | write `[steps]` and `NAME = [...]`
     line 10, column 20: unknown cgroup `B` | did you mean `A`?
+    line 10, column 19: unknown mapping `heap` | map it before, in the same task: `{ map = "heap", size = "100M" }`
+    line 10, column 36: unknown cgroup `B` | did you mean `A`?
+    line 10, column 10: step 1 of task `t` has no `label` | add `label = "asked"`
+    line 10, column 23: a phase cannot end in steps that are made again | put `end` behind them
     line 10, column 10: step 1 of task `t` has no `label` | add `label = "kept"`
     line 10, column 12: `wait` hangs on no parameter | leave `when` out
     line 10, column 26: `write_each` means nothing here, in step 1 of task `t` | leave it out
