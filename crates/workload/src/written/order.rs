@@ -88,6 +88,11 @@ fn check_main(scope: &Scope<'_>, read: &Definition) -> Result<(), (String, Strin
             Step::Turn { task, .. } => turns |= *task == number,
             _ => {}
         });
+        if turns && (task.count.is_some() || task.cpu.is_some() || task.begins_within.is_some()) {
+            let message =
+                format!("task `{}` takes turns: it is one, begins at once and stays on CPU 0", task.name);
+            return Err((message, "leave `count`, `cpu` and `begins_within` out".to_owned()));
+        }
         if runs != task.steps.is_empty() && turns != runs {
             continue;
         }

@@ -337,8 +337,14 @@ fn tasks(top: &Table<'_>, scope: &mut Scope<'_>) -> Result<(Vec<TaskGroup>, Vec<
     if tasks.is_empty() {
         return Err(top.source.fail_hint(entry.value_at, "there is no task", "write `[tasks.reader]`"));
     }
-    let Some(main) = main else { return Ok((tasks, Vec::new())) };
-    let steps = reader.main(&main)?;
-    main.finish(&["steps"])?;
+    let steps = match main {
+        None => Vec::new(),
+        Some(main) => {
+            let steps = reader.main(&main)?;
+            main.finish(&["steps"])?;
+            steps
+        }
+    };
+    reader.finish()?;
     Ok((tasks, steps))
 }

@@ -151,6 +151,13 @@ impl<'s, 't> Reader<'s, 't> {
         }
     }
 
+    /// Fails at steps that have a name and that nobody does.
+    pub(super) fn finish(&self) -> Result<(), Mistake> {
+        let Some(named) = &self.named else { return Ok(()) };
+        let names: Vec<String> = named.names().map(|(name, _)| name).collect();
+        named.finish(&names.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
     /// The steps that let tasks go.
     pub(super) fn main(&mut self, main: &Table<'_>) -> Result<Vec<Step>, Mistake> {
         self.whose = Whose::Main;
@@ -305,7 +312,7 @@ impl<'s, 't> Reader<'s, 't> {
     fn named(&mut self, table: &Table<'_>, entry: &Entry<'_>, depth: usize) -> Result<Read, Mistake> {
         let name = table.text_of(entry)?;
         let Some(named) = self.named.take() else {
-            let message = "there are no steps that have a name";
+            let message = "there are no steps that have a name, or `do` stands in such steps itself";
             return Err(table.source.fail_hint(
                 entry.value_at,
                 message,
@@ -389,6 +396,11 @@ impl<'s, 't> Reader<'s, 't> {
 
     fn again(&mut self, table: &Table<'_>, entry: &Entry<'_>, depth: usize) -> Result<Read, Mistake> {
         let scope = self.scope;
+        let waits = entry.name == "until" && self.whose != Whose::Task;
+        if waits || (entry.name == "for" && self.whose == Whose::Main) {
+            let message = format!("`{}` means nothing here: `main` and turns have one order", entry.name);
+            return Err(table.source.fail_hint(entry.key_at, message, "write `repeat`"));
+        }
         let (again, known): (Again, &[&str]) = match &*entry.name {
             "repeat" => (Again::Times(scope.amount(table, entry, Unit::Count)?), &["repeat", "steps"]),
             "for" => (Again::For(scope.amount(table, entry, Unit::Time)?), &["for", "steps"]),

@@ -89,6 +89,12 @@ const FILES: &[&str] = &[
     "name = \"x\"\n[tasks.a]\nsteps = [{ end = \"done\" }]\n[main]\nsteps = [{ run = \"a\" }, { end = \"done\" }]",
     "name = \"x\"\n[tasks.a]\n[main]\nsteps = [{ turn = \"a\", steps = [{ end = \"done\" }] }]",
     "name = \"x\"\n[tasks.a]\nsteps = [{ sync = true }]\n[main]\nsteps = [{ run = \"b\" }, { end = \"done\" }]",
+    "name = \"x\"\n[tasks.a]\n[main]\n\
+     steps = [{ turn = \"a\", steps = [{ until = \"done\", steps = [{ sync = true }] }] }]",
+    "name = \"x\"\n[tasks.a]\n[main]\nsteps = [{ for = \"1s\", steps = [{ sync = true }] }]",
+    "name = \"x\"\n[tasks.a]\ncount = 2\n[main]\n\
+     steps = [{ turn = \"a\", steps = [{ sync = true }] }, { end = \"done\" }]",
+    "name = \"x\"\n[steps]\nr = [{ sync = true }]\n[tasks.a]\nsteps = [{ sync = true }]",
     "name = \"x\"\n[steps]\ns = [{ do = \"s\" }]\n[tasks.a]\nsteps = [{ do = \"s\" }]",
     "name = \"x\"\n[tasks.a]\nsteps = [{ sync = true }]\n[metrics]\nm = { value = \"1\", per = 0 }",
 ];
@@ -215,7 +221,11 @@ fn every_mistake_in_a_file_is_told_once_with_its_place() {
     task `a` waits for a phase or ends one, which `main` does | leave the step out, or `[main]`
     line 4, column 35: `end` means nothing here | phases end in the steps of `[main]`
     line 5, column 18: unknown task `b` | did you mean `a`?
-    line 3, column 13: there are no steps that have a name | write `[steps]` and `NAME = [...]`
+    line 4, column 35: `until` means nothing here: `main` and turns have one order | write `repeat`
+    line 4, column 12: `for` means nothing here: `main` and turns have one order | write `repeat`
+    task `a` takes turns: it is one, begins at once and stays on CPU 0 | leave `count`, `cpu` and `begins_within` out
+    line 3, column 1: `r` means nothing here, in `steps` | leave it out
+    line 3, column 13: there are no steps that have a name, or `do` stands in such steps itself | write `[steps]` and `NAME = [...]`
     metric `m` is divided by 0 | change the parameters, or the amount in the file
     line 10, column 10: step 1 of task `t` is empty | write `{ read = "hot" }`
     line 10, column 12: unknown step `raed` | did you mean `read`?
@@ -254,7 +264,7 @@ fn every_mistake_in_a_file_is_told_once_with_its_place() {
     line 10, column 26: `drop_caches` is 1, 2 or 3 | 
     line 10, column 27: `own` and `in_turn` do not go together | leave one of them out; `own` keeps a task to whole files
     line 10, column 12: `run` is no step of a task | tasks are let go in `[main]`
-    line 10, column 17: there are no steps that have a name | write `[steps]` and `NAME = [...]`
+    line 10, column 17: there are no steps that have a name, or `do` stands in such steps itself | write `[steps]` and `NAME = [...]`
     line 10, column 20: unknown cgroup `B` | did you mean `A`?
     line 10, column 19: unknown mapping `heap` | map it before, in the same task: `{ map = "heap", size = "100M" }`
     line 10, column 36: unknown cgroup `B` | did you mean `A`?
