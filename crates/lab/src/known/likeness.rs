@@ -15,7 +15,7 @@ use workload::{ParamValue, Params};
 
 use super::cost::{COST_MAX, cost};
 use super::ranges::{self, MEMORY, Range};
-use super::{ALL, COUNTS, KnownError, POOL, TIMES, known_errors};
+use super::{ALL, COUNTS, KnownError, POOL, TIMES, is_made_from, known_errors_of};
 use crate::name::names::Names;
 
 /// Worlds of a workload from which on they stand for it.
@@ -25,17 +25,22 @@ const TRACE: &str = "a trace";
 
 /// What is known of runs like this one; none of what the model did not run.
 pub fn known_of(recording: &Recording) -> Option<Known> {
-    known_in(&known_errors(), recording)
+    known_in(&known_errors_of(&[&recording.kernel]), recording)
 }
 
 /// What is known of a trace below limits.
 pub(crate) fn known_of_trace(kernel: &str) -> Known {
-    Asked { kernel, workload: ALL, scope: "limit", outside: vec![TRACE.to_owned()] }.in_table(&known_errors())
+    let asked = Asked { kernel, workload: ALL, scope: "limit", outside: vec![TRACE.to_owned()] };
+    asked.in_table(&known_errors_of(&[kernel]))
 }
 
 /// The same of many: the table is read once.
 pub(crate) fn known_of_all<'a>(recordings: impl IntoIterator<Item = &'a Recording>) -> Vec<(String, Known)> {
-    let table = known_errors();
+    let recordings: Vec<&Recording> = recordings.into_iter().collect();
+    let mut kernels: Vec<&str> = recordings.iter().map(|recording| recording.kernel.as_str()).collect();
+    kernels.sort_unstable();
+    kernels.dedup();
+    let table = known_errors_of(&kernels);
     let of = |recording: &Recording| Some((recording.scenario_toml.clone(), known_in(&table, recording)?));
     recordings.into_iter().filter_map(of).collect()
 }
@@ -80,11 +85,8 @@ pub(crate) struct Asked<'a> {
 impl Asked<'_> {
     /// Its own rows, or those nearest to it.
     pub(crate) fn in_table(mut self, table: &[KnownError]) -> Known {
-        let is_made_from = |kernel: &str| {
-            let rest = self.kernel.strip_prefix(kernel);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['+', '-']))
-        };
-        let kernels = table.iter().map(|row| row.kernel.as_str()).filter(|kernel| is_made_from(kernel));
+        let kernels = table.iter().map(|row| row.kernel.as_str());
+        let kernels = kernels.filter(|kernel| is_made_from(self.kernel, kernel));
         let Some(kernel) = kernels.max_by_key(|kernel| kernel.len()) else {
             return Known { of: self.kernel.to_owned(), outside: self.outside, ..Known::default() };
         };

@@ -58,6 +58,22 @@ pub fn known_errors() -> Vec<KnownError> {
     read(TABLE).expect("the embedded table is well-formed")
 }
 
+/// Those of the kernels that one of these is or is made from: most of the table is of others, and takes longer to read
+/// than many a run.
+pub(crate) fn known_errors_of(kernels: &[&str]) -> Vec<KnownError> {
+    let is_asked = |line: &&str| {
+        let kernel = line.split(',').next().unwrap_or_default();
+        kernels.iter().any(|asked| is_made_from(asked, kernel))
+    };
+    let rows: Option<_> = TABLE.lines().skip(1).filter(is_asked).map(row).collect();
+    rows.expect("the embedded table is well-formed")
+}
+
+/// Whether a kernel is `base`, or that with features added or taken away.
+pub(crate) fn is_made_from(kernel: &str, base: &str) -> bool {
+    kernel.strip_prefix(base).is_some_and(|rest| rest.is_empty() || rest.starts_with(['+', '-']))
+}
+
 /// The rows of a table; none where it is something else.
 pub fn read(text: &str) -> Option<Vec<KnownError>> {
     let mut lines = text.lines();
@@ -109,6 +125,16 @@ mod tests {
     #[test]
     fn the_table_of_the_program_reads_and_writes_back() {
         assert_eq!(write(&known_errors()), TABLE);
+    }
+
+    #[test]
+    fn a_part_of_the_table_has_all_rows_of_its_kernels() {
+        for (asked, own) in [("linux-6.12+lru-gen", "linux-6.12"), ("linux-6.1", "linux-6.1")] {
+            let expected: Vec<_> = known_errors().into_iter().filter(|row| row.kernel == own).collect();
+            assert!(!expected.is_empty(), "{asked}");
+            assert_eq!(known_errors_of(&[asked]), expected, "{asked}");
+        }
+        assert_eq!(known_errors_of(&["linux-6", "v6.12"]), []);
     }
 
     #[test]
