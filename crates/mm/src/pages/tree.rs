@@ -42,8 +42,6 @@ impl Slot {
 
 pub(crate) const SLOTS: usize = 64;
 pub(super) const NO_NODE: u32 = u32::MAX;
-/// Inner levels above the leaves: 64^5 leaves of 64 pages exceed 32-bit page indices.
-pub(super) const LEVELS_MAX: usize = 5;
 
 pub(super) const SHADOW_BIT: u64 = 1 << 63;
 pub(super) const EMPTY: u64 = 0;
@@ -136,13 +134,16 @@ pub(super) struct Mapping {
     keeps_shadows: bool,
 }
 
-/// The nodes of a tree.
+/// The nodes of a tree: of a small file one leaf, so that there are as many as pages divided by some.
 #[derive(Debug, Clone, Default)]
 struct Nodes {
     leaves: Vec<u32>,
-    /// A bit for each leaf: it has dirty pages.
-    dirty: Vec<u64>,
-    inner: [Vec<Inner>; LEVELS_MAX],
+    /// A bit for each of the first leaves: it has dirty pages.
+    dirty: u64,
+    /// The bits of further ones.
+    more_dirty: Vec<u64>,
+    /// By level, as far as there are inner nodes.
+    inner: Vec<Vec<Inner>>,
     /// Inner levels in use: 0 for at most one leaf.
     height: u8,
     /// Nodes of all levels, leaves included; at least 1.
@@ -153,22 +154,25 @@ impl Nodes {
     /// Tells whether a leaf has dirty pages.
     #[inline]
     fn tag(&mut self, leaf: u32, dirty: bool) {
-        let (word, bit) = ((leaf >> 6) as usize, 1 << (leaf & 63));
-        if dirty {
-            if self.dirty.len() <= word {
-                self.dirty.resize(word + 1, 0);
+        let bit = 1 << (leaf & 63);
+        let word = match (leaf >> 6) as usize {
+            0 => &mut self.dirty,
+            word => {
+                if self.more_dirty.len() < word {
+                    self.more_dirty.resize(word, 0);
+                }
+                &mut self.more_dirty[word - 1]
             }
-            self.dirty[word] |= bit;
-        } else if let Some(word) = self.dirty.get_mut(word) {
-            *word &= !bit;
-        }
+        };
+        *word = if dirty { *word | bit } else { *word & !bit };
     }
 
     /// The first leaf from `from` on that has dirty pages.
     fn next_dirty(&self, from: u32) -> Option<u32> {
         let first = (from >> 6) as usize;
         let mut mask = u64::MAX << (from & 63);
-        for (at, &word) in self.dirty.iter().enumerate().skip(first) {
+        let words = core::iter::once(&self.dirty).chain(&self.more_dirty);
+        for (at, &word) in words.enumerate().skip(first) {
             if (word & mask) != 0 {
                 let leaves = u32::try_from(at << 6).expect("page indices have 32 bits");
                 return Some(leaves + (word & mask).trailing_zeros());
@@ -179,7 +183,7 @@ impl Nodes {
     }
 }
 
-const _: () = assert!(size_of::<Mapping>() <= 40);
+const _: () = assert!(size_of::<Mapping>() <= 40 && size_of::<Nodes>() <= 88);
 
 impl Mapping {
     /// An empty one.
@@ -578,6 +582,9 @@ impl Mappings {
             let nodes = self.list[mapping.0 as usize].nodes.get_or_insert_default();
             // A new root finds what the tree had so far below it; any other node starts empty.
             let had_below = nodes.count > 0 && level > usize::from(nodes.height);
+            if nodes.inner.len() < level {
+                nodes.inner.resize(level, Vec::new());
+            }
             let inner = &mut nodes.inner[level - 1];
             if inner.len() <= number as usize {
                 inner.resize(number as usize + 1, Inner::default());
