@@ -161,7 +161,11 @@ impl Lruvec {
     /// Pages on `list` in zones up to `highest_zoneidx`.
     #[inline]
     pub fn size(&self, list: LruList, highest_zoneidx: ZoneKind) -> u64 {
-        self.pages[list as usize][..=(highest_zoneidx as usize)].iter().sum()
+        let zones = &self.pages[list as usize];
+        match highest_zoneidx {
+            ZoneKind::Movable => zones.iter().sum(), // The most common one, without a loop.
+            _ => zones[..=(highest_zoneidx as usize)].iter().sum(),
+        }
     }
 
     /// `nonresident_age`: evictions and activations so far.
@@ -266,7 +270,7 @@ struct Isolated<'a> {
 impl Isolated<'_> {
     #[inline(always)]
     fn add(&mut self, pfn: Pfn, order: Order, zone: ZoneKind) {
-        let pages = u64::from(order.pages());
+        let pages = if order == Order(0) { 1 } else { u64::from(order.pages()) };
         self.found[zone as usize] += pages;
         if zone > self.highest_zoneidx && self.passed.len() < self.most_skips {
             self.passed.push(pfn);

@@ -75,6 +75,10 @@ impl Reclaim {
         let (from, highest_zoneidx) = ((memcg, node, list), sc.reclaim_idx);
         let found =
             lru.isolate_tail(core, from, highest_zoneidx, chunk, &mut self.isolated, &mut self.skipped);
+        let pages = |count| u32::try_from(count).expect("a list has 32 bits of pages");
+        if self.skipped.is_empty() {
+            return (pages(found.iter().sum::<u64>()), 0);
+        }
         let (mut taken, mut skipped) = (0, 0);
         for (zone, pages) in ZoneKind::ALL.into_iter().zip(found) {
             if zone > highest_zoneidx {
@@ -94,7 +98,6 @@ impl Reclaim {
             tell_rotated(core, pfn, Reason::ZoneAbove, sc);
         }
         self.skipped = back;
-        let pages = |count| u32::try_from(count).expect("a list has 32 bits of pages");
         (pages(taken), pages(skipped))
     }
 
