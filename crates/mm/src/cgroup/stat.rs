@@ -45,21 +45,36 @@ impl Memcgs {
 
     /// [`Self::add_stat`] of one page for each of some pages.
     pub(crate) fn add_stat_by_ones(&mut self, memcg: MemcgId, node: NodeId, stat: MemcgStat, pages: u32) {
-        if self.counts_at_once() {
-            return self.add_stat(memcg, node, stat, u64::from(pages));
-        }
-        for _ in 0..pages {
-            self.add_stat(memcg, node, stat, 1);
-        }
+        let slot = self.slot(memcg, node);
+        self.stats[slot].local[stat as usize] += u64::from(pages);
+        self.note_by_ones(memcg, node, stat, i64::from(pages));
     }
 
     /// [`Self::sub_stat`] of one page for each of some pages.
     pub(crate) fn sub_stat_by_ones(&mut self, memcg: MemcgId, node: NodeId, stat: MemcgStat, pages: u32) {
-        if self.counts_at_once() {
-            return self.sub_stat(memcg, node, stat, u64::from(pages));
+        let slot = self.slot(memcg, node);
+        self.stats[slot].local[stat as usize] -= u64::from(pages);
+        self.note_by_ones(memcg, node, stat, -i64::from(pages));
+    }
+
+    /// A counter of pages changed by one as often as `by` says.
+    fn note_by_ones(&mut self, memcg: MemcgId, node: NodeId, stat: MemcgStat, by: i64) {
+        let slot = self.slot(memcg, node);
+        if by == 0 || !self.heeds(slot, stat) {
+            return;
         }
-        for _ in 0..pages {
-            self.sub_stat(memcg, node, stat, 1);
+        self.note_updates(u32::try_from(by.unsigned_abs()).expect("made from 32 bits"));
+        match self.freshness {
+            _ if !self.stats[slot].tells => {}
+            // Each time that one more than a batch is kept back, all of it is told.
+            StatFreshness::Batched => {
+                let kept_back = self.kept_back(memcg, node, stat);
+                let told = kept_back - (kept_back % (STAT_BATCH + 1));
+                if told != 0 {
+                    self.pass_on(memcg, node, stat, told);
+                }
+            }
+            _ => self.note_change(memcg, node, stat, by.cast_unsigned()),
         }
     }
 
@@ -131,7 +146,10 @@ impl Memcgs {
     /// [`Self::note_update`] of one for each of some pages.
     pub(crate) fn note_updates(&mut self, pages: u32) {
         if self.counts_updates() {
-            (0..pages).for_each(|_| self.note_update(1));
+            // The one behind a batch makes it pending, and is forgotten.
+            let updates = self.updates + u64::from(pages);
+            self.pending += updates / (UPDATE_BATCH + 1);
+            self.updates = updates % (UPDATE_BATCH + 1);
         }
     }
 
@@ -178,10 +196,14 @@ impl Memcgs {
     fn pass_batch_on(&mut self, memcg: MemcgId, node: NodeId, stat: MemcgStat) {
         let kept_back = self.kept_back(memcg, node, stat);
         let batch = if is_in_bytes(stat) { 0 } else { STAT_BATCH };
-        if kept_back.abs() <= batch {
-            return;
+        if kept_back.abs() > batch {
+            self.pass_on(memcg, node, stat, kept_back);
         }
-        let by = kept_back.cast_unsigned();
+    }
+
+    /// A cgroup and all above it see a change of a counter that it kept back.
+    fn pass_on(&mut self, memcg: MemcgId, node: NodeId, stat: MemcgStat, by: i64) {
+        let by = by.cast_unsigned();
         let mut next = Some(memcg);
         while let Some(id) = next {
             let slot = self.slot(id, node);
@@ -463,6 +485,42 @@ mod tests {
         assert_eq!(see(&tree, MemcgId::ROOT), [6402, 33]);
         tree.add_stat(child, NodeId(0), MemcgStat::KernelBytes, 8);
         assert_eq!(tree.read_stat(parent, MemcgStat::KernelBytes), 8, "bytes are exact");
+    }
+
+    #[test]
+    fn many_changes_by_one_at_once_are_what_they_are_one_after_the_other() {
+        let node = NodeId(0);
+        for kernel in ["linux-5.5", "linux-5.10", "linux-6.1", "linux-6.12"] {
+            let [mut at_once, mut each] = [(); 2].map(|()| {
+                let mut tree = tree(kernel);
+                let parent = tree.create(MemcgId::ROOT, "P");
+                tree.create(parent, "A");
+                tree
+            });
+            let mut stream = units::Seed(3).stream("ones");
+            let (memcg, stat) = (MemcgId(2), MemcgStat::InactiveFile);
+            for _ in 0..500 {
+                let pages = u32::try_from(stream.below(150)).unwrap();
+                let held = u32::try_from(each.local_stat(memcg, node, stat)).unwrap();
+                if stream.chance(1, 2) {
+                    at_once.add_stat_by_ones(memcg, node, stat, pages);
+                    (0..pages).for_each(|_| each.add_stat(memcg, node, stat, 1));
+                } else {
+                    at_once.sub_stat_by_ones(memcg, node, stat, pages.min(held));
+                    (0..pages.min(held)).for_each(|_| each.sub_stat(memcg, node, stat, 1));
+                }
+                let state = |tree: &Memcgs| {
+                    let seen: Vec<u64> = tree.ids().map(|id| tree.reclaim_stat(id, node, stat)).collect();
+                    (seen, tree.updates, tree.pending, tree.stale.clone())
+                };
+                assert_eq!(state(&at_once), state(&each), "{kernel}");
+                if stream.chance(1, 20) {
+                    [&mut at_once, &mut each]
+                        .into_iter()
+                        .for_each(|tree| tree.flush_for_reclaim(MemcgId::ROOT));
+                }
+            }
+        }
     }
 
     /// Counts what a walk over the whole tree would: the flush of 6.1 before it visited changes only.
