@@ -34,7 +34,7 @@ use crate::pages::mapped::FileMaps;
 use crate::pages::pace::Pace;
 use crate::pages::swap_spaces::SwapSpaces;
 use crate::pages::tree::{
-    EMPTY, LeafSlots, Mapping, Mappings, NO_NODE, SHADOW_BIT, SLOTS, Slot, decode, encode_page, encode_shadow,
+    EMPTY, Mapping, Mappings, NO_NODE, SHADOW_BIT, SLOTS, Slot, decode, encode_page, encode_shadow,
 };
 use crate::slab::object::{Object, ObjectAlloc};
 use crate::slab::table::SlabId;
@@ -229,7 +229,7 @@ impl PageCache {
         &mut self,
         mapping: MappingId,
         index: u32,
-        put: impl FnOnce(&mut LeafSlots<'_>) -> u32,
+        put: impl FnOnce(&mut [u64]) -> u32,
     ) -> u32 {
         let count = self.trees.put_shadows(mapping, index, put);
         let tree = &mut self.trees.list[mapping.0 as usize];

@@ -67,16 +67,10 @@ pub(super) fn encode_shadow(shadow: Shadow) -> u64 {
     shadow.pack() | SHADOW_BIT
 }
 
-/// The slots of one leaf.
-#[derive(Debug)]
-pub(crate) struct LeafSlots<'a>(&'a mut [u64]);
-
-impl LeafSlots<'_> {
-    /// Leaves a shadow where the page of this index was.
-    #[inline]
-    pub(crate) fn put_shadow(&mut self, index: u32, shadow: Shadow) {
-        self.0[(index & 63) as usize] = encode_shadow(shadow);
-    }
+/// Leaves a shadow where the page of this index was, among the slots of its leaf.
+#[inline]
+pub(crate) fn put_shadow(slots: &mut [u64], index: u32, shadow: Shadow) {
+    slots[(index & 63) as usize] = encode_shadow(shadow);
 }
 
 #[derive(Debug, Clone)]
@@ -134,7 +128,7 @@ pub(super) struct Mapping {
     keeps_shadows: bool,
 }
 
-/// The nodes of a tree: of a small file one leaf, so that there are as many as pages divided by some.
+/// The nodes of a tree. Most are of small files, and have one leaf.
 #[derive(Debug, Clone, Default)]
 struct Nodes {
     leaves: Vec<u32>,
@@ -508,14 +502,14 @@ impl Mappings {
         &mut self,
         mapping: MappingId,
         index: u32,
-        put: impl FnOnce(&mut LeafSlots<'_>) -> u32,
+        put: impl FnOnce(&mut [u64]) -> u32,
     ) -> u32 {
         let tree = &mut self.list[mapping.0 as usize];
         let leaf = tree.leaf(index >> 6);
-        let count = put(&mut LeafSlots(match leaf {
+        let count = put(match leaf {
             Some(id) => &mut self.leaves[id as usize].slots[..],
             None => core::slice::from_mut(&mut tree.head),
-        }));
+        });
         if let Some(id) = leaf {
             let leaf = &mut self.leaves[id as usize];
             leaf.shadows += u8::try_from(count).expect("a leaf has 64 slots");
@@ -582,9 +576,7 @@ impl Mappings {
             let nodes = self.list[mapping.0 as usize].nodes.get_or_insert_default();
             // A new root finds what the tree had so far below it; any other node starts empty.
             let had_below = nodes.count > 0 && level > usize::from(nodes.height);
-            if nodes.inner.len() < level {
-                nodes.inner.resize(level, Vec::new());
-            }
+            nodes.inner.resize(nodes.inner.len().max(level), Vec::new());
             let inner = &mut nodes.inner[level - 1];
             if inner.len() <= number as usize {
                 inner.resize(number as usize + 1, Inner::default());

@@ -16,6 +16,7 @@ use crate::core::Core;
 use crate::lru::lists::Lru;
 use crate::lru::mglru::access;
 use crate::pages::cache::{PageCache, release_reclaimed_page};
+use crate::pages::tree::put_shadow;
 use crate::reclaim::state::Reclaim;
 use crate::version::rules::{LruKind, Refaults};
 
@@ -161,7 +162,7 @@ fn evict_singles<T: Trace>(
                 if of != owner || (index >> 6) != (first >> 6) {
                     break;
                 }
-                slots.put_shadow(index, ages.next_shadow(flags));
+                put_shadow(slots, index, ages.next_shadow(flags));
                 count += 1;
             }
             count
