@@ -105,26 +105,42 @@ pub(super) fn judge_all(real: &[Vec<Fact>], model: &[Vec<Fact>]) -> Vec<Judged> 
 
 type Values = BTreeMap<(u8, String), (FactKind, Vec<f64>)>;
 
-/// By what it is and its name. Files that set something are none.
+/// By what it is and its name. Files that set something are none; guests of User-Mode Linux count what the kernel
+/// does for a program as the program's own time, so only the sum of both counts.
 fn values(runs: &[Vec<Fact>]) -> Values {
     let mut values = Values::new();
-    for fact in runs.iter().flatten() {
-        let rank = match fact.kind {
-            FactKind::Metric => 0,
-            FactKind::Vmstat => 1,
-            FactKind::Memcg => 2,
-            FactKind::Run => continue,
+    for run in runs {
+        let is_cpu = |fact: &&Fact| {
+            fact.kind == FactKind::Metric && matches!(&*fact.name, "user_seconds" | "system_seconds")
         };
-        let is_setting = match fact.kind {
-            FactKind::Memcg => fact.name.contains(":memory."),
-            _ => matches!(&*fact.name, "nr_dirty_threshold" | "nr_dirty_background_threshold"),
-        };
-        if let (Some(value), false) = (fact.value, is_setting) {
-            let entry = values.entry((rank, fact.name.clone())).or_insert((fact.kind, Vec::new()));
-            entry.1.push(value);
+        if let Some(cpu) =
+            run.iter().filter(is_cpu).filter_map(|fact| fact.value).reduce(|sum, more| sum + more)
+        {
+            let entry = values.entry((0, "cpu_seconds".to_owned())).or_insert((FactKind::Metric, Vec::new()));
+            entry.1.push(cpu);
+        }
+        for fact in run.iter().filter(|fact| !is_cpu(fact)) {
+            add(&mut values, fact);
         }
     }
     values
+}
+
+fn add(values: &mut Values, fact: &Fact) {
+    let rank = match fact.kind {
+        FactKind::Metric => 0,
+        FactKind::Vmstat => 1,
+        FactKind::Memcg => 2,
+        FactKind::Run => return,
+    };
+    let is_setting = match fact.kind {
+        FactKind::Memcg => fact.name.contains(":memory."),
+        _ => matches!(&*fact.name, "nr_dirty_threshold" | "nr_dirty_background_threshold"),
+    };
+    if let (Some(value), false) = (fact.value, is_setting) {
+        let entry = values.entry((rank, fact.name.clone())).or_insert((fact.kind, Vec::new()));
+        entry.1.push(value);
+    }
 }
 
 /// Below which a counter is small; none is, of what is not counted.
