@@ -9,6 +9,7 @@ use mm::base::ids::MappingId;
 use mm::base::layout::MemoryLayout;
 use mm::base::sysctl::Sysctls;
 use mm::decide::kswapd::Request;
+use mm::decide::pause::CpuPace;
 use mm::decide::throttle::WritebackWaiters;
 use mm::lru::cache_ext::hooks::EvictionPolicy;
 use mm::version::rules::{Compaction, HugePages};
@@ -63,7 +64,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// # Errors
     /// A memory layout that no kernel can run on.
     pub fn boot(machine: M, config: KernelConfig, trace: T) -> Result<Self, mm::alloc::boot::BootError> {
-        let mut mem = Memory::boot(&config.layout, config.version, config.sysctls, trace)?;
+        let slab = machine.build().slab;
+        let mut mem = Memory::boot(&config.layout, config.version.built_with(&slab), config.sysctls, trace)?;
+        mem.keep_slab(slab.kept);
         let hook = config.filesystem.lets_reclaim_write(mem.core.rules());
         mem.reclaim.set_writepage_hook(hook);
         mem.set_xfs_log_size(config.xfs_log_size);
@@ -77,6 +80,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let pressure = mem.core.alloc.zones().iter().map(|_| machine.new_queue()).collect();
         let frames = if machine.is_free(CostOp::FirstUse) { 0 } else { mem.core.alloc.frames.len() };
         let compaction = CompactionThreads::new(&machine, node_count);
+        let cpu_pace = CpuPace::new(mem.dirty_limits().threshold, u32::from(machine.cpu_count()));
+        let cpu_paces = RefCell::new(vec![cpu_pace; usize::from(machine.cpu_count())]);
         let wait = WriteQueues::new(&machine);
         // A machine without one has a disk that no request may reach.
         let disks = 0..machine.device_count().max(1);
@@ -99,6 +104,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 wait,
                 inode_group_holders: Default::default(),
                 congestion: RefCell::default(),
+                cpu_paces,
                 pressure,
                 flushers: RefCell::new(disks.map(|_| Flusher::new(machine.new_queue())).collect()),
                 plugs: RefCell::default(),
@@ -189,7 +195,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 self.put_closed();
             }
             Transfer::Cluster(cluster) => self.cluster_arrived(cluster),
-            Transfer::Write { device, ranges, .. } => self.write_done(device, &ranges),
+            Transfer::Write { device, ranges, runs, bios, .. } => {
+                self.runs_done(device, runs, bios);
+                self.write_done(device, &ranges);
+            }
             Transfer::ClusterWrite { first, count } => self.clusters_written(first, count),
             Transfer::Log(record) => self.log_arrived(record),
             Transfer::Journal(device) => self.journal_arrived(device),

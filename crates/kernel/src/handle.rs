@@ -10,6 +10,7 @@ use std::rc::Rc;
 use mm::base::event::Trace;
 use mm::decide::congestion::Congestion;
 use mm::decide::kswapd::Request;
+use mm::decide::pause::CpuPace;
 use mm::decide::throttle::WritebackWaiters;
 use mm::fs::xfs::reclaimable::GROUPS;
 use mm::{MemcgId, Memory};
@@ -55,6 +56,8 @@ pub(crate) struct Shared<M: Machine, T: Trace> {
     pub(crate) inode_group_holders: [Cell<Option<Site>>; GROUPS],
     /// Writes of each device.
     pub(crate) congestion: RefCell<Congestion>,
+    /// How writers of each CPU go on.
+    pub(crate) cpu_paces: RefCell<Vec<CpuPace>>,
     /// By zone: those who wait for pressure on it to ease.
     pub(crate) pressure: Vec<QueueId>,
     /// One for each disk.

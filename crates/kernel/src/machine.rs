@@ -11,6 +11,7 @@ use std::future::Future;
 use std::rc::Rc;
 
 use mm::base::layout::PageTables;
+use mm::version::geometry::SlabBuild;
 use units::{Bytes, CpuId, Nanos};
 
 use crate::section::{Section, Whom};
@@ -180,9 +181,9 @@ pub enum CostOp {
     ClearHugePage,
     /// A fault that brings in a huge page, without the clearing.
     HugeFault,
-    /// Looking a path up and opening the file.
+    /// A call that looks a path up: an open without the close, a `stat(2)`, a `mkdir(2)` of what is there.
     FileOpen,
-    /// Creating a file.
+    /// Creating a file, the close with it.
     FileCreate,
     /// Laying out a page of a file before anything is measured.
     LayOutPage,
@@ -192,6 +193,10 @@ pub enum CostOp {
     InodeEvict,
     /// Preparing a dirty page for its request.
     WritebackPage,
+    /// Writing a chunk of an inode back, beyond its pages and requests.
+    WritebackInode,
+    /// What is left to be done of a run of pages when the disk has it.
+    WritebackEnd,
     /// The first use of a page frame since boot. Free on real memory; behind a hypervisor the host
     /// has to find a page of its own first.
     FirstUse,
@@ -243,6 +248,10 @@ pub struct KernelBuild {
     pub run: RunCost,
     /// When files were written that lie there when a run begins.
     pub laid_out: LaidOut,
+    /// What slab is made of.
+    pub slab: SlabBuild,
+    /// Writes that the queue of a disk holds before their sender sleeps (`nr_requests`); none: 128.
+    pub requests_max: Option<u32>,
 }
 
 /// When files were written that lie there when a run begins.

@@ -19,6 +19,17 @@ use crate::tasks::process::{Process, STACK_ORDER};
 const GRACE_PERIOD_TICKS: u64 = 2;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// An object of a slab that is at hand, for a kernel thread.
+    #[inline]
+    pub(crate) fn object_at_hand(&self, cache: Cache) -> Option<Object> {
+        let cpu = self.machine().current_cpu();
+        let ObjectAlloc::Done(object) = self.mem(|mem| mem.alloc_object(cpu, cache, MemcgId::ROOT)) else {
+            return None;
+        };
+        self.machine().charge(CostOp::SlabObject, 1);
+        Some(object)
+    }
+
     /// Allocates an object for `process` (`kmem_cache_alloc`); accounted caches are charged to its
     /// cgroup. A kernel thread has no process, and the root pays for nothing.
     ///

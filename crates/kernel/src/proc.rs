@@ -46,6 +46,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         self.mem(|mem| mem.set_sysctl(sysctl, value));
         self.start_zswap();
+        if sysctl == Sysctl::DirtyRatio {
+            self.set_cpu_paces();
+        }
         if sysctl == Sysctl::ThpEnabled {
             // khugepaged looks again whether it has work.
             self.machine().wake_all(self.shared.khugepaged);

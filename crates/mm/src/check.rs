@@ -205,6 +205,7 @@ impl<T: Trace> Memory<T> {
         let mut used = [0_u64; Cache::COUNT];
         used[Cache::TreeNode as usize] = self.cache.trees().nodes();
         used[Cache::ExtentStatus as usize] = self.fs.vfs.extents.objects();
+        [used[Cache::Bio as usize], used[Cache::BioVec as usize]] = self.fs.bios();
         self.fs
             .vfs
             .objects()

@@ -171,7 +171,12 @@ impl<T: Trace> Memory<T> {
         self.core.grace_period_ended(cpu)
     }
 
-    /// Pages of all slabs of reclaimable or of other caches.
+    /// Boot keeps so many pages in slabs of caches that are not modelled: unreclaimable, reclaimable.
+    pub fn keep_slab(&mut self, pages: [u64; 2]) {
+        self.core.slabs.keep(pages);
+    }
+
+    /// Pages of all slabs of reclaimable or of other caches, those that boot keeps included.
     pub fn slab_pages(&self, reclaimable: bool) -> u64 {
         self.core.slabs.pages(reclaimable)
     }

@@ -20,7 +20,7 @@ fn the_first_lines_say_how_many_seconds_were_spent_in_waits_that_nothing_could_e
     let text = scene.data(&format!("-q explain {READERS}"));
     let first = paragraph(&text);
     assert!(first.starts_with("Tasks spent "), "{first}");
-    insta::assert_snapshot!(first, @"Tasks spent 278.9 ms in waits that nothing could end: 59 % of 475 ms that the allocator and reclaim made tasks wait. They were 6 tasks `reader*` in phase `read_done`: 10 times in `congestion_wait` until its timeout, 18.5 ms each, while nothing was under way that could have woken them; another kind is below. All waiting of all tasks, disks included, was 4.97 s: 3.12 s of 8 tasks `writer*` in `balance_dirty_pages`, 1.326 s of 8 tasks `reader*` in `folio_wait_locked` and 257.1 ms of `kswapd0` in `congestion_wait`. Reclaim freed 39671 pages (155 MiB), 88 % of them by tasks themselves in 548 allocation stalls of 51.31 ms altogether and pauses between them of 190 ms.");
+    insta::assert_snapshot!(first, @"Tasks spent 284.5 ms in waits that nothing could end: 56 % of 506.7 ms that the allocator and reclaim made tasks wait. They were 6 tasks `reader*` in phase `read_done`: 12 times in `congestion_wait` until its timeout, 16.02 ms each, while nothing was under way that could have woken them; another kind is below. All waiting of all tasks, disks included, was 5.322 s: 3.429 s of 8 tasks `writer*` in `balance_dirty_pages`, 1.324 s of 8 tasks `reader*` in `folio_wait_locked` and 303 ms of `kswapd0` in `congestion_wait`. Reclaim freed 39645 pages (155 MiB), 86 % of them by tasks themselves in 533 allocation stalls of 29.46 ms altogether and pauses between them of 197.9 ms.");
 }
 
 #[test]
@@ -73,15 +73,15 @@ fn a_page_has_the_same_story_in_a_run_and_in_its_recording() {
      0.006578 s  hot      is accessed: referenced
      0.009074 s  hot      is accessed: activated
      0.009074 s  hot      goes to the active list: activated
-     0.034594 s  kswapd0  goes from the active list to the inactive one for the
+     0.034595 s  kswapd0  goes from the active list to the inactive one for the
                           machine at priority 10
-     0.039906 s  kswapd0  is evicted for the machine at priority 8: not referenced
-     0.039906 s  kswapd0  leaves the page cache: reclaimed
-     0.101148 s  reread   comes into the page cache, charged to `A`
-     0.101148 s  reread   is asked for again after 1564 pages: not activated:
+     0.039907 s  kswapd0  is evicted for the machine at priority 8: not referenced
+     0.039907 s  kswapd0  leaves the page cache: reclaimed
+     0.101149 s  reread   comes into the page cache, charged to `A`
+     0.101149 s  reread   is asked for again after 1564 pages: not activated:
                           distance beyond the active list
-     0.101148 s  reread   is on the inactive list
-     0.101182 s  reread   is accessed: referenced
+     0.101149 s  reread   is on the inactive list
+     0.101183 s  reread   is accessed: referenced
     ");
 }
 

@@ -28,7 +28,6 @@ use crate::files::descriptor::OpenFile;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};
 use crate::tasks::process::Process;
-use crate::writeback::pause::dirtied_enough;
 
 /// A fault and what has become of it.
 struct FileFault<'a> {
@@ -143,7 +142,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let dirtied = self.dirty_page(fault.process, inode, fault.index).await?;
             self.check_area(fault)?;
             if dirtied && self.mem(|mem| mem.map_file_page(fault.area, fault.page, true)) {
-                if dirtied_enough(fault.process) {
+                if self.dirtied_enough(fault.process) {
                     self.balance_dirty_pages(fault.process, inode.device).await;
                 }
                 return Ok(());

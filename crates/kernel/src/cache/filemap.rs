@@ -25,10 +25,10 @@ use crate::cache::readahead::LARGEST_FOLIO;
 use crate::errno::Errno;
 use crate::files::descriptor::OpenFile;
 use crate::files::inode::Inode;
+use crate::fs::Filesystem;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};
 use crate::tasks::process::Process;
-use crate::writeback::pause::dirtied_enough;
 
 /// A folio that a write made dirty.
 pub(crate) struct DirtyFolio {
@@ -193,11 +193,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.machine().charge(CostOp::CopyPage, u64::from(behind - index));
             let written = end.min(u64::from(behind) * PAGE_SIZE);
             if written > file.inode.size.get() {
-                file.inode.size.set(written);
+                let begins = file.inode.size.replace(written) == 0;
                 self.mem(|mem| mem.set_inode_dirty(file.inode.mapping, true));
+                if begins && self.shared.filesystem == Filesystem::Xfs && !self.log_core_at_once(&file.inode)
+                {
+                    self.log_begun(process, &file.inode).await;
+                }
             }
             for _ in index..behind {
-                if dirtied_enough(process) {
+                if self.dirtied_enough(process) {
                     self.balance_dirty_pages(process, file.inode.device).await;
                 }
             }

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use mm::base::ids::MappingId;
 use mm::fs::xfs::buf::ClusterId;
+use mm::slab::object::Object;
 
 /// A request on its way.
 #[derive(Debug, Clone)]
@@ -22,6 +23,10 @@ pub(crate) enum Transfer {
     Write {
         device: u16,
         ranges: Vec<PageRange>,
+        /// Runs of pages that end with it.
+        runs: u32,
+        /// Their bios and vectors.
+        bios: Vec<Object>,
         /// Writes before it.
         number: u64,
     },
@@ -61,10 +66,16 @@ impl InFlight {
     }
 
     /// Notes a write of these pages to a disk.
-    pub(crate) fn add_write(&mut self, device: u16, ranges: Vec<PageRange>) -> u64 {
+    pub(crate) fn add_write(
+        &mut self,
+        device: u16,
+        ranges: Vec<PageRange>,
+        runs: u32,
+        bios: Vec<Object>,
+    ) -> u64 {
         let number = self.writes;
         self.writes += 1;
-        self.add(Transfer::Write { device, ranges, number })
+        self.add(Transfer::Write { device, ranges, runs, bios, number })
     }
 
     pub(crate) fn remove(&mut self, tag: u64) -> Transfer {

@@ -22,7 +22,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub async fn open(&self, process: &Process, path: &str, create: bool) -> Result<OpenFile, Errno> {
         process.check_alive()?;
         self.put_closed();
-        self.machine().charge(if create { CostOp::FileCreate } else { CostOp::FileOpen }, 1);
+        if create {
+            self.machine().charge(CostOp::FileCreate, 1);
+        } else {
+            self.machine().charge(CostOp::FileOpen, 1);
+            self.machine().charge(CostOp::Syscall, 1); // The close.
+        }
         let (directory, name) = self.walk(process, path).await?;
         let inode = if create {
             self.create(process, &directory, name, false).await

@@ -61,7 +61,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             Filesystem::Ext3 => Ok(()),
             Filesystem::Xfs => {
                 if !self.mem(|mem| mem.fs.xfs_log.is_in_open_checkpoint(directory.mapping)) {
-                    self.log_change(Some(process), directory, Change::Entry).await;
+                    self.log_change(Some(process), directory, Change::Core).await;
                 }
                 Ok(())
             }

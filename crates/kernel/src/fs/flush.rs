@@ -22,6 +22,20 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.log_inode(None, inode, Change::Extend).await;
     }
 
+    /// Blocks were given to what was written behind the old end of a file. XFS notes the new end, too: once the disk
+    /// has what is there; here, as it is mostly the same checkpoint, at once.
+    pub(crate) async fn log_written(&self, inode: &Inode) {
+        self.log_extend(inode).await;
+        if self.shared.filesystem == Filesystem::Xfs && !self.log_core_at_once(inode) {
+            self.log_change(None, inode, Change::Core).await;
+        }
+    }
+
+    /// The first bytes of a file are in memory.
+    pub(crate) async fn log_begun(&self, process: &Process, inode: &Inode) {
+        self.log_change(Some(process), inode, Change::Core).await;
+    }
+
     /// A file has lost its last name.
     pub(crate) async fn log_remove(&self, inode: &Inode) {
         let last = self.shared.files.borrow().is_chunk_empty(inode.number);
@@ -32,7 +46,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         match self.shared.filesystem {
             Filesystem::Ext3 => {}
             Filesystem::Ext4 => match change {
-                Change::Create | Change::Entry => {}
+                Change::Create | Change::Core => {}
                 Change::Extend => self.map_in_tables(inode).await,
                 Change::Remove | Change::RemoveLast => self.remove_from_tables(inode).await,
             },

@@ -129,6 +129,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub fn process_exit(&self, process: &Process) {
         self.unmap_all(process);
         let cpu = self.machine().current_cpu();
+        self.shared.cpu_paces.borrow_mut()[cpu.index()].leave(process.0.pace.get());
         for area in process.0.anon.borrow_mut().drain(..).flatten() {
             if !area.shared {
                 self.mem(|mem| mem.anon_remove(cpu, area.anon));

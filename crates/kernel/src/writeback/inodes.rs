@@ -44,9 +44,12 @@ impl DirtyInodes {
         }
     }
 
-    /// Makes ready for a round what had a turn already, then what was dirtied up to `cutoff`
+    /// If nothing is left of the last round, makes ready what had a turn already, then what was dirtied up to `cutoff`
     /// (`queue_io`).
     pub(crate) fn queue_io(&mut self, cutoff: Nanos) {
+        if !self.io.is_empty() {
+            return;
+        }
         while let Some(inode) = self.more_io.pop_front() {
             inode.list.set(DirtyList::Io);
             self.io.push_back(inode);
@@ -63,11 +66,6 @@ impl DirtyInodes {
         let inode = self.io.pop_front()?;
         inode.list.set(DirtyList::Writing);
         Some(inode)
-    }
-
-    /// How many are to be written now.
-    pub(crate) fn due(&self) -> usize {
-        self.io.len()
     }
 
     /// Whether nothing is dirty.
@@ -93,13 +91,15 @@ pub(crate) struct Flusher {
     pub(crate) background: bool,
     pub(crate) last_old_flush: Nanos,
     pub(crate) requests: u32,
+    /// Runs of pages in the making and on their way.
+    pub(crate) runs: u32,
 }
 
 impl Flusher {
     pub(crate) fn new(queue: QueueId) -> Self {
         let inodes = DirtyInodes::default();
         let last_old_flush = Nanos::ZERO;
-        Self { queue, inodes, kicked: None, background: false, last_old_flush, requests: 0 }
+        Self { queue, inodes, kicked: None, background: false, last_old_flush, requests: 0, runs: 0 }
     }
 }
 

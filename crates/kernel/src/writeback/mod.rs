@@ -2,6 +2,7 @@
 //!
 //! Start with [`flusher`].
 
+pub mod bios;
 pub mod flusher;
 pub(crate) mod inodes;
 pub mod pages;

@@ -39,8 +39,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let grows = first + count > inode.mapped_pages();
             self.allocate_blocks(inode, first, count);
             self.add_to_plug(inode, first, count, plug);
+            self.give_bio(inode, plug).await;
             if grows {
-                self.with_plug(plug, self.log_extend(inode)).await;
+                self.with_plug(plug, self.log_written(inode)).await;
             }
             written += u64::from(count);
             self.machine().charge(CostOp::WritebackPage, u64::from(count));
@@ -50,6 +51,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 self.machine().cond_resched().await; // write_cache_pages
             }
         }
+        self.machine().charge(CostOp::WritebackInode, u64::from(written > 0));
         written
     }
 
@@ -71,8 +73,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let grows = begun + count > inode.mapped_pages();
             self.allocate_blocks(inode, begun, count);
             self.add_to_plug(inode, begun, count, &mut plug);
+            self.give_bio(inode, &mut plug).await;
             if grows {
-                self.with_plug(&mut plug, self.log_extend(inode)).await;
+                self.with_plug(&mut plug, self.log_written(inode)).await;
             }
             self.machine().charge(CostOp::WritebackPage, u64::from(count));
             from = begun + count;
@@ -81,7 +84,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     async fn wait_for_request_slot(&self, inode: &Inode, plug: &mut Plug) {
-        while self.is_queue_full(inode) {
+        while self.is_queue_full(inode) || self.are_runs_in_flight(inode.device) {
             self.submit_plug(plug);
             let queue = self.shared.wait.requests;
             let _ = self.machine().wait(queue, WaitReason::RequestQueue, None).await;

@@ -10,21 +10,37 @@ use crate::handle::Kernel;
 use crate::machine::{Machine, WaitReason};
 use crate::tasks::process::Process;
 
-/// After a page was made dirty: every now and then the writer is to look whether it goes too fast
-/// (`balance_dirty_pages_ratelimited`).
-pub(crate) fn dirtied_enough(process: &Process) -> bool {
-    let mut pace = process.0.pace.get();
-    let looks = pace.dirty_page();
-    process.0.pace.set(pace);
-    looks
-}
-
 impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// After a page was made dirty: every now and then the writer is to look whether it goes too fast
+    /// (`balance_dirty_pages_ratelimited`).
+    #[inline]
+    pub(crate) fn dirtied_enough(&self, process: &Process) -> bool {
+        let mut pace = process.0.pace.get();
+        let looks = match self.mem(|mem| mem.core.rules().dirty_pause) {
+            DirtyPause::Writes => pace.dirty_page(),
+            DirtyPause::Sleeps => {
+                let cpu = self.machine().current_cpu();
+                pace.dirty_page_on(&mut self.shared.cpu_paces.borrow_mut()[cpu.index()])
+            }
+        };
+        process.0.pace.set(pace);
+        looks
+    }
+
     /// A writer to disk `device` looks whether it goes too fast, and pauses then.
     pub(crate) async fn balance_dirty_pages(&self, process: &Process, device: u16) {
         match self.mem(|mem| mem.core.rules().dirty_pause) {
             DirtyPause::Writes => self.write_out(process, device).await,
             DirtyPause::Sleeps => self.pause_writer(process, device).await,
+        }
+    }
+
+    /// Thresholds of dirty pages have changed: how often writers look goes by them.
+    pub(crate) fn set_cpu_paces(&self) {
+        let threshold = self.mem(|mem| mem.dirty_limits().threshold);
+        let cpus = self.machine().cpu_count();
+        for pace in &mut *self.shared.cpu_paces.borrow_mut() {
+            pace.set_threshold(threshold, u32::from(cpus));
         }
     }
 

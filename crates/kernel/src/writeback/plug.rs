@@ -22,7 +22,7 @@ use crate::writeback::request::{Plug, Request};
 /// The longest request: 512 KiB.
 pub(crate) const REQUEST_PAGES: u32 = 128;
 
-/// Writes that the disk's queue holds before the submitter sleeps (`nr_requests`).
+/// Writes that most disks' queues hold before the submitter sleeps (`nr_requests`).
 const REQUESTS_MAX: u32 = 128;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
@@ -74,11 +74,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     fn submit_write(&self, request: Request) {
-        let Request { device, offset, pages, segments, ranges, .. } = request;
+        let Request { device, offset, pages, segments, ranges, runs, bios, .. } = request;
         let len = u64::from(pages) * PAGE_SIZE;
         self.flusher_of(device, |flusher| flusher.requests += 1);
         self.mem(|mem| mem.core.alloc.events.add(VmEvent::PgPgOut, len / 1024));
-        let tag = self.shared.in_flight.borrow_mut().add_write(device, ranges);
+        let tag = self.shared.in_flight.borrow_mut().add_write(device, ranges, runs, bios);
         self.shared.congestion.borrow_mut().submitted(device);
         self.start_io(IoRequest { device, kind: IoKind::Write, offset, len: Bytes(len), segments, tag });
     }
@@ -150,7 +150,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// Whether the queue of an inode's disk holds all the writes that it can.
     pub(crate) fn is_queue_full(&self, inode: &Inode) -> bool {
-        self.flusher_of(inode.device, |flusher| flusher.requests >= REQUESTS_MAX)
+        let most = self.machine().build().requests_max.unwrap_or(REQUESTS_MAX);
+        self.flusher_of(inode.device, |flusher| flusher.requests >= most)
     }
 
     /// Reclaim writes single dirty pages (`pageout`), as long as the device is not congested. XFS gives kswapd

@@ -1,5 +1,6 @@
 //! Requests to write in the making (`struct blk_plug`). Next: [`super::plug`] fills them and sends them off.
 
+use mm::slab::object::Object;
 use units::{PAGE_SIZE, Pfn};
 
 use crate::cache::in_flight::PageRange;
@@ -19,6 +20,10 @@ pub(crate) struct Request {
     pub(crate) last_frame: Option<Pfn>,
     /// Folios of which this request carries the last page: they are clean when it is complete.
     pub(crate) ranges: Vec<PageRange>,
+    /// Runs of which it carries the last page.
+    pub(crate) runs: u32,
+    /// Their bios and vectors.
+    pub(crate) bios: Vec<Object>,
 }
 
 impl Request {

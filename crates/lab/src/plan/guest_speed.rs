@@ -32,7 +32,7 @@ const MEM: &str = "512M";
 const GUESTS: u64 = 3;
 
 /// A phase, the cost that decides about it, and those that are taken to be as much dearer.
-const PHASES: [(&str, &str, &[&str]); 12] = [
+const PHASES: [(&str, &str, &[&str]); 13] = [
     ("calls", "syscall", &["file_open", "read_clock"]),
     ("copied", "copy_page", &[]),
     ("faults", "minor_fault", &["access_fault", "remap"]),
@@ -45,6 +45,7 @@ const PHASES: [(&str, &str, &[&str]); 12] = [
     ("asked", "io_request", &[]),
     ("read", "readahead_page", &[]),
     ("written", "writeback_page", &[]),
+    ("flushed", "writeback_inode", &["writeback_end"]),
 ];
 
 /// Costs by their names.

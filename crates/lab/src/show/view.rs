@@ -127,7 +127,7 @@ mod tests {
                 _ => left_by(
                     spec.name,
                     &["linux-4.20-rc1", "linux-4.20-rc1+nofragment+watermark-boost-v2+fragment-stall"],
-                    "256M",
+                    "96M",
                     &["advice=madvise", "order=rounds"],
                 ),
             };

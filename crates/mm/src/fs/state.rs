@@ -15,6 +15,7 @@ use crate::fs::xfs::buf::{ClusterId, ClusterState, XfsBuffers};
 use crate::fs::xfs::log::{Change, Committed, XfsLog};
 use crate::pages::cache::PageCache;
 use crate::slab::object::Object;
+use crate::version::geometry::Cache;
 use crate::version::rules::InodeCluster;
 
 /// Dentries, inodes, and what filesystems have beside them.
@@ -28,6 +29,8 @@ pub struct Fs {
     pub xfs_log: XfsLog,
     /// Journals of ext4, by disk.
     pub journals: Vec<Journal>,
+    /// Bios that are in the making or on their way, and their vectors.
+    bios: [u64; 2],
 }
 
 impl Fs {
@@ -38,7 +41,23 @@ impl Fs {
             xfs_buffers: XfsBuffers::new(nodes),
             xfs_log: XfsLog::default(),
             journals: Vec::new(),
+            bios: [0; 2],
         }
+    }
+
+    /// Bios that are in the making or on their way, and their vectors.
+    pub fn bios(&self) -> [u64; 2] {
+        self.bios
+    }
+
+    /// There is one more, a bio or a vector.
+    pub fn bio_made(&mut self, object: Object) {
+        self.bios[usize::from(object.cache == Cache::BioVec)] += 1;
+    }
+
+    /// One is about to be freed.
+    pub fn bio_done(&mut self, object: Object) {
+        self.bios[usize::from(object.cache == Cache::BioVec)] -= 1;
     }
 
     /// Tells the inodes whose last page went in this step: from 5.16 on they may go on their LRU now

@@ -49,6 +49,8 @@ pub struct Slabs {
     pub(super) rcu: Rcu,
     /// Pages that came free with objects that did not wait for RCU.
     pub(super) pages_freed: u64,
+    /// Pages of slabs that boot keeps: unreclaimable, reclaimable.
+    kept: [u64; 2],
 }
 
 impl Slabs {
@@ -68,6 +70,7 @@ impl Slabs {
             cgroup_overhead: tuning.object_cgroup_overhead,
             rcu: Rcu::default(),
             pages_freed: 0,
+            kept: [0; 2],
         };
         slabs.make_caches(MemcgId::ROOT);
         slabs
@@ -141,10 +144,16 @@ impl Slabs {
         (self.layout(cache).order, gfp)
     }
 
+    /// Boot keeps so many pages in slabs of caches that are not among these: unreclaimable, reclaimable.
+    pub(crate) fn keep(&mut self, pages: [u64; 2]) {
+        self.kept = pages;
+    }
+
     /// Pages of all slabs of reclaimable or of other caches.
     pub fn pages(&self, reclaimable: bool) -> u64 {
         let caches = Cache::ALL.into_iter().filter(|&cache| self.geometry(cache).reclaimable == reclaimable);
-        caches.flat_map(|cache| self.of(cache)).map(SlabCache::pages).sum()
+        let used: u64 = caches.flat_map(|cache| self.of(cache)).map(SlabCache::pages).sum();
+        used + self.kept[usize::from(reclaimable)]
     }
 
     /// Pages of all slabs of a cache.

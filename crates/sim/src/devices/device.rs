@@ -132,6 +132,11 @@ impl Device {
         }
     }
 
+    /// Whether a request has to wait while the CPU that sends it is in the kernel.
+    pub(crate) fn waits_for_cpu(&self) -> bool {
+        self.model.by_host_thread
+    }
+
     /// Takes a request that is sent at `now`, which may lie ahead by the CPU time that its sender has
     /// still to pass; tells when it will be complete if there is a place for it now.
     pub(crate) fn submit(

@@ -78,6 +78,8 @@ pub(crate) struct Core {
     pub(super) limit: Cell<u64>,
     /// The kernel stopped the machine.
     halted: Cell<bool>,
+    /// Requests may wait for a program to leave the kernel.
+    pub(super) holds_requests: Cell<bool>,
     /// Off where every event is looked at, and in the test that compares a run with and without.
     pub(super) fast_path: Cell<bool>,
     pub(crate) state: RefCell<State>,
@@ -124,6 +126,7 @@ impl Core {
             event_hash: Cell::new(0),
             limit: Cell::new(0),
             halted: Cell::new(false),
+            holds_requests: Cell::new(false),
             fast_path: Cell::new(true),
             state: RefCell::new(State::new(hardware)),
             on_io_done: RefCell::new(None),
@@ -176,7 +179,7 @@ impl Core {
             state.cpus[usize::from(self.cpu.get())].busy += ran;
             let task = &mut state.tasks[self.task.get() as usize];
             task.ran += ran;
-            task.share.run(ran);
+            task.share.run(state.sharing.counted(self.now.get(), ran));
         }
     }
 

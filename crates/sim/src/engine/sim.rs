@@ -44,6 +44,13 @@ impl Sim {
         Self { core }
     }
 
+    /// A program leaves the kernel, or will when its debt has passed.
+    fn begin_held(&self) {
+        let mut state = self.core.state.borrow_mut();
+        state.begin_held(self.core.now.get() + self.core.debt.get());
+        self.core.lower_horizon(&state);
+    }
+
     /// What the run has done so far. Of the program that is running now, what it has done since
     /// its turn began is not yet in the CPU's busy time.
     pub fn statistics(&self) -> Statistics {
@@ -274,6 +281,9 @@ impl Machine for Sim {
     #[inline]
     async fn return_to_user(&self) {
         self.core.returns.set(self.core.returns.get() + 1);
+        if self.core.holds_requests.replace(false) {
+            self.begin_held();
+        }
         if !self.core.pass_debt_at_once() {
             let _ = self.suspend(Request::GiveWay { to_user: true }).await;
         }
@@ -329,6 +339,7 @@ impl Machine for Sim {
             log.request(self.core.now.get(), self.core.task.get(), request);
         }
         state.submit(sent, request, self.current_cpu());
+        self.core.holds_requests.set(!state.held.is_empty());
         self.core.lower_horizon(&state);
     }
 

@@ -98,6 +98,9 @@ const DEFAULTS: [DefaultCost; CostOp::COUNT] = [
     row(CostOp::InodeEvict, "inode_evict", 900),
     // [I] find the dirty page, map its block, add it to the request.
     row(CostOp::WritebackPage, "writeback_page", 300),
+    // [S0] what it takes is in `file_create`.
+    row(CostOp::WritebackInode, "writeback_inode", 0),
+    row(CostOp::WritebackEnd, "writeback_end", 0),
     // Memory of one's own costs nothing to use; a guest's machine sets what its host takes.
     row(CostOp::FirstUse, "first_use", 0),
     // Not measured where a page is not emulated; in a guest it counts (`machines/guest.rs`).

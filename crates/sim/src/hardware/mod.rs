@@ -24,6 +24,8 @@ pub struct Hardware {
     pub slice: Nanos,
     /// How the kernel there shares CPUs among tasks; none: they take turns of a slice.
     pub scheduler: Option<Scheduler>,
+    /// That kernel's clock goes on at ticks alone, as its scheduler has it.
+    pub clock_of_ticks: bool,
     /// When a task that is to give way does so inside that kernel.
     pub preemption: Preemption,
     /// Ticks per second of kernels built for this machine (`CONFIG_HZ`): the grain of every timeout.
@@ -47,6 +49,7 @@ impl Hardware {
             cpus,
             slice: Nanos::from_millis(3),
             scheduler: None,
+            clock_of_ticks: false,
             preemption: Preemption::Voluntary,
             hz: kernel::time::HZ,
             build: KernelBuild::default(),

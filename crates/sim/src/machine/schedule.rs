@@ -112,7 +112,7 @@ impl State {
     fn running(&self, now: u64, cpu: u16) -> Option<Share> {
         let cpu = &self.cpus[usize::from(cpu)];
         let mut share = self.tasks.get(cpu.current as usize)?.share;
-        share.run(cpu.passed(now));
+        share.run(self.sharing.counted(now, cpu.passed(now)));
         Some(share)
     }
 
@@ -123,7 +123,7 @@ impl State {
         }
         let waiting = self.waiting(cpu_number);
         let cpu = &mut self.cpus[usize::from(cpu_number)];
-        let passed = cpu.passed(now);
+        let passed = self.sharing.counted(now, cpu.passed(now));
         let share = &mut self.tasks[cpu.current as usize].share;
         share.run(passed);
         cpu.resched |= self.sharing.preempts(waiting.len() - 1, &waiting, share);
@@ -185,7 +185,7 @@ impl State {
         let ran = std::mem::take(&mut cpu.segment);
         task.debt -= ran;
         task.ran += ran;
-        task.share.run(ran);
+        task.share.run(self.sharing.counted(now, ran));
         cpu.busy += ran;
         cpu.slice_left -= ran;
         let goes_anyway = task.debt == 0 && task.leaves_cpu();
@@ -291,6 +291,7 @@ impl State {
         let Some(index) = own.or_else(|| self.pull(cpu_number)) else {
             self.cpus[usize::from(cpu_number)].current = NONE;
             self.idle.insert(cpu_number);
+            self.begin_held(now);
             return;
         };
         self.queued_movable -= usize::from(!self.tasks[index as usize].pinned);

@@ -80,11 +80,13 @@ pub(crate) struct Sharing {
     wakeup_granularity: i64,
     request: i64,
     tick: i64,
+    /// The scheduler's clock goes on at ticks alone: who is on the CPU then has used the whole one.
+    by_ticks: bool,
 }
 
 impl Sharing {
     /// On a machine with so many CPUs and nanoseconds between two ticks.
-    pub(crate) fn new(scheduler: Option<Scheduler>, cpus: u16, tick: u64) -> Self {
+    pub(crate) fn new(scheduler: Option<Scheduler>, cpus: u16, tick: u64, by_ticks: bool) -> Self {
         let scale = i64::from(cpus.clamp(1, 8).ilog2()) + 1;
         Self {
             scheduler,
@@ -93,7 +95,18 @@ impl Sharing {
             wakeup_granularity: 1_000 * MICROSECOND * scale,
             request: 750 * MICROSECOND * scale,
             tick: tick.cast_signed(),
+            by_ticks,
         }
+    }
+
+    /// What the scheduler's clock says of so many nanoseconds up to `now`.
+    #[inline]
+    pub(crate) fn counted(&self, now: u64, nanos: u64) -> u64 {
+        if !self.by_ticks {
+            return nanos;
+        }
+        let tick = self.tick.cast_unsigned();
+        (now / tick - (now - nanos) / tick) * tick
     }
 
     /// Tasks have turns of equal length and nobody preempts.
@@ -233,7 +246,7 @@ mod tests {
     const MS: i64 = 1_000_000;
 
     fn sharing(scheduler: Scheduler) -> Sharing {
-        Sharing::new(Some(scheduler), 2, TICK)
+        Sharing::new(Some(scheduler), 2, TICK, false)
     }
 
     fn used(vruntime: i64) -> Share {
@@ -246,8 +259,17 @@ mod tests {
         let parts = [1, 2, 3, 8, 20].map(|tasks| sharing.turn(tasks) / 1000);
         assert_eq!(parts, [12_000, 6_000, 4_000, 1_500, 1_500], "of a latency of 12 ms");
         assert_eq!((sharing.wakeup_granularity, sharing.request), (2 * MS, 3 * MS / 2));
-        let large = Sharing::new(Some(Scheduler::Cfs), 48, TICK);
+        let large = Sharing::new(Some(Scheduler::Cfs), 48, TICK, false);
         assert_eq!(large.latency, 24 * MS, "more than 8 CPUs count as 8");
+    }
+
+    #[test]
+    fn a_clock_of_ticks_counts_whole_ones_for_who_is_there_when_they_come() {
+        let by_ticks = Sharing::new(Some(Scheduler::Cfs), 1, TICK, true);
+        let counted = |from: u64, to: u64| by_ticks.counted(to, to - from);
+        assert_eq!((counted(1, TICK - 1), counted(TICK - 1, TICK + 1)), (0, TICK));
+        assert_eq!(counted(1, 9 * TICK), counted(1, TICK + 5) + counted(TICK + 5, 9 * TICK));
+        assert_eq!(sharing(Scheduler::Cfs).counted(TICK - 1, 7), 7);
     }
 
     #[test]

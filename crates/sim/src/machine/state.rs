@@ -41,6 +41,8 @@ pub(crate) struct State {
     pub(crate) queues: Vec<WaitQueue>,
     pub(crate) devices: Vec<Device>,
     pub(crate) host_link: HostLink,
+    /// Requests to devices that have to wait for a CPU, by whom they were sent.
+    pub(crate) held: Vec<(IoRequest, CpuId)>,
     /// Writes of all devices that were sent, and those of them that are not complete.
     pub(crate) writes_sent: u64,
     pub(crate) writes_in_flight: u64,
@@ -82,13 +84,14 @@ impl State {
             queues: Vec::new(),
             devices: hardware.devices.into_iter().map(Device::new).collect(),
             host_link: HostLink::new(hardware.host_bandwidth),
+            held: Vec::new(),
             writes_sent: 0,
             writes_in_flight: 0,
             phase: 0,
             past_waits: Vec::new(),
             past_sections: Vec::new(),
             slice,
-            sharing: Sharing::new(hardware.scheduler, hardware.cpus, tick),
+            sharing: Sharing::new(hardware.scheduler, hardware.cpus, tick, hardware.clock_of_ticks),
             preemption: hardware.preemption,
             switch_cost,
             wakeup_latency: hardware.costs.wakeup_latency().0,
@@ -125,7 +128,23 @@ impl State {
             self.writes_sent += 1;
             self.writes_in_flight += 1;
         }
-        let begun = self.devices[index].submit(now, request, cpu, &mut self.host_link);
+        if self.devices[index].waits_for_cpu() && !self.idle.contains(cpu.0) {
+            self.held.push((request, cpu));
+        } else {
+            self.begin(now, request, cpu);
+        }
+    }
+
+    /// Whoever serves devices has a CPU: requests that wait for that begin.
+    pub(crate) fn begin_held(&mut self, now: u64) {
+        for (request, cpu) in std::mem::take(&mut self.held) {
+            self.begin(now, request, cpu);
+        }
+    }
+
+    fn begin(&mut self, now: u64, request: IoRequest, cpu: CpuId) {
+        let device = &mut self.devices[usize::from(request.device)];
+        let begun = device.submit(now, request, cpu, &mut self.host_link);
         self.expect_completion(u32::from(request.device), begun);
     }
 

@@ -49,6 +49,7 @@ pub(super) fn toy() -> DeviceModel {
         order: Order::Arrival,
         scheduler: IoScheduler::None,
         track_buffer: None,
+        by_host_thread: false,
     }
 }
 

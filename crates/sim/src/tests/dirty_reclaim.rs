@@ -28,9 +28,9 @@ fn mark_all(kernel: &SimKernel) {
 /// Files of one page fill memory long before any limit of dirty pages is met, so that reclaim meets little
 /// else; `marked`: and nothing that it has not met before.
 fn fill_with_dirty_pages(kernel: &'static str, filesystem: Filesystem, marked: bool) -> End {
-    let world = World { filesystem, disk: DeviceModel::S390_FCP_2010, ..World::new(kernel, 64 * MIB) };
+    let world = World { filesystem, disk: DeviceModel::S390_FCP_2010, ..World::new(kernel, 72 * MIB) };
     world.run(move |kernel, process| async move {
-        for (name, percent) in [("vm.dirty_ratio", "95"), ("vm.dirty_background_ratio", "90")] {
+        for (name, percent) in [("vm.dirty_ratio", "100"), ("vm.dirty_background_ratio", "90")] {
             kernel.sysctl_write(name, percent).expect("a sysctl");
         }
         for round in 0..150 {

@@ -80,11 +80,11 @@ fn three_seeds(kernels: [&str; 2], mem: Bytes, params: &[(&str, &str)]) -> Vec<[
 /// With less memory `min_free_kbytes`, which huge pages raise, is so much of it that hardly a block is broken. The
 /// source has 35 percent left, its first posting 51.
 #[test]
-fn spreading_to_dma32_leaves_two_thirds_of_the_fragmenting_events_at_most() {
+fn spreading_to_dma32_leaves_seven_tenths_of_the_fragmenting_events_at_most() {
     let runs = three_seeds([SERIES[0], SERIES[1]], Bytes(4 << 30), &[ORDER]);
     let [before, after] =
         [0, 1].map(|which| runs.iter().map(|run| run[which]["extfrag_events"]).sum::<f64>());
-    assert!(before >= 1000.0 && after <= before * 2.0 / 3.0, "{before} to {after}");
+    assert!(before >= 1000.0 && after <= before * 0.7, "{before} to {after}");
 }
 
 #[test]

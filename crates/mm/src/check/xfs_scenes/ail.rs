@@ -89,7 +89,7 @@ fn a_directory_in_which_files_are_made_has_the_thread_force_the_log() {
         scene.force();
         for file in 32..64 {
             if changes {
-                scene.change(0, Change::Entry);
+                scene.change(0, Change::Core);
             }
             scene.create(file);
         }

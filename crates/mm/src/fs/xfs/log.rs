@@ -76,8 +76,8 @@ pub enum Change {
     Remove,
     /// The same of the last inode in its chunk, which is freed, too.
     RemoveLast,
-    /// A name in it, a directory, is made or removed: its times change.
-    Entry,
+    /// Only what stands in itself changes: its times, or its size.
+    Core,
 }
 
 impl Change {
@@ -85,7 +85,7 @@ impl Change {
     const fn beside(self) -> u64 {
         match self {
             Self::Create => ENTRY,
-            Self::Extend | Self::Entry => 0,
+            Self::Extend | Self::Core => 0,
             Self::Remove | Self::RemoveLast => ENTRY + INTENTS,
         }
     }

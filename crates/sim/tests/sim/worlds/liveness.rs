@@ -103,7 +103,7 @@ impl Bounds {
             R::DirectReclaimThrottle => {
                 Some(Nanos(RETRIES * ((PRIORITIES * LONG_WAIT.0) + self.cpu.0) + self.device.0))
             }
-            R::RequestQueue => Some(self.device),
+            R::RequestQueue => Some(Nanos(self.device.0 + self.cpu.0)),
             // Who locked the page, or holds the request back, may need memory before it goes on.
             R::PageRead | R::PageWriteback | R::LogWrite | R::LogSpace | R::InodeReclaim => {
                 Some(Nanos(self.device.0 + self.page().0))

@@ -64,6 +64,7 @@ const KERNEL: &[&str] = &[
     "writeback/pause",
     "writeback/work",
     "writeback/pages",
+    "writeback/bios",
     "fs/flush",
     "fs/ext4_table",
     "fs/ext4_change",

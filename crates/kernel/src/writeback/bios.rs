@@ -1,0 +1,73 @@
+//! What a run of pages costs while it is written: a bio with a vector that has room for 256 pages
+//! (`bio_alloc_bioset`), and on ext4 a part of a transaction (`jbd2_journal_start_reserved`).
+//!
+//! So many small files that are written at once take as much memory again as they have pages, until the disk is done
+//! with them. Left out: bios of reads, which are few. Next: [`super::pages`], [`super::plug`].
+
+use mm::base::event::Trace;
+use mm::base::gfp::Gfp;
+use mm::slab::object::Object;
+use mm::version::geometry::Cache;
+
+use crate::files::inode::Inode;
+use crate::fs::Filesystem;
+use crate::handle::Kernel;
+use crate::machine::{CostOp, Machine};
+use crate::writeback::request::Plug;
+
+/// A journal of 64 MiB, in blocks.
+const JOURNAL: u64 = 16_384;
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// Whether ext4 has to wait before it writes another run of new pages.
+    pub(crate) fn are_runs_in_flight(&self, device: u16) -> bool {
+        let at_once = self.mem(|mem| {
+            let at_once = u64::from(mem.core.alloc.tuning().ext4_runs_in_flight);
+            let journal = mem.fs.journals.get(usize::from(device));
+            journal.map_or(u64::MAX, |journal| at_once * u64::from(journal.size()) / JOURNAL)
+        });
+        self.shared.filesystem == Filesystem::Ext4
+            && self.flusher_of(device, |flusher| u64::from(flusher.runs) >= at_once)
+    }
+
+    /// Gives a bio and its vector to the run of pages that was added to a plug last. Without memory such as were kept
+    /// for that case serve it.
+    pub(crate) async fn give_bio(&self, inode: &Inode, plug: &mut Plug) {
+        let caches: &[Cache] = match self.mem(|mem| mem.core.alloc.tuning().large_bios) {
+            true => &[Cache::Bio, Cache::BioVec],
+            false => &[],
+        };
+        for &cache in caches {
+            let made = match self.object_at_hand(cache) {
+                Some(object) => Ok(object),
+                None => self.with_plug(plug, self.alloc_object(None, cache, Gfp::KSWAPD_RECLAIM)).await,
+            };
+            let Ok(object) = made else { continue };
+            self.mem(|mem| mem.fs.bio_made(object));
+            match plug.requests.last_mut() {
+                Some(request) => request.bios.push(object),
+                // They were sent off while it was made.
+                None => self.free_bio(object),
+            }
+        }
+        if let Some(request) = plug.requests.last_mut() {
+            request.runs += 1;
+            self.flusher_of(inode.device, |flusher| flusher.runs += 1);
+        }
+    }
+
+    /// A request is complete, and with it these runs.
+    pub(crate) fn runs_done(&self, device: u16, runs: u32, bios: Vec<Object>) {
+        self.flusher_of(device, |flusher| flusher.runs -= runs);
+        self.machine().charge(CostOp::WritebackEnd, u64::from(runs));
+        bios.into_iter().for_each(|object| self.free_bio(object));
+    }
+
+    fn free_bio(&self, object: Object) {
+        let cpu = self.machine().current_cpu();
+        self.mem(|mem| {
+            mem.fs.bio_done(object);
+            mem.free_object(cpu, object);
+        });
+    }
+}
