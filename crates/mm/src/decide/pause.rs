@@ -199,6 +199,24 @@ mod tests {
 
     const START: Nanos = Nanos::from_secs(1);
 
+    /// Five processes that write 20 pages each never come to their own 32; with 3,200 pages allowed, one CPU's look
+    /// every 100.
+    #[test]
+    fn writers_of_a_cpu_look_for_each_other_and_for_those_that_ended() {
+        let mut cpu = CpuPace::new(3_200, 1);
+        let looks = |pace: &mut WriterPace, cpu: &mut CpuPace, pages: u32| {
+            (0..pages).filter(|_| pace.dirty_page_on(cpu)).count()
+        };
+        let mut writers = [WriterPace::new(); 5];
+        let told: Vec<usize> = writers.iter_mut().map(|pace| looks(pace, &mut cpu, 20)).collect();
+        assert_eq!(told, [0, 0, 0, 0, 1]);
+        cpu.leave(writers[0]);
+        let mut next = WriterPace::new();
+        assert_eq!(looks(&mut next, &mut cpu, 11), 0, "11 of its own and 20 that were left");
+        assert_eq!(looks(&mut next, &mut cpu, 1), 1);
+        assert_eq!(CpuPace::new(100, 8).poll, 16, "no more often than every 16 pages");
+    }
+
     /// Walks looks that come to these balances, one after the other, with sleeps as long as asked for;
     /// returns the steps and the pace behind them.
     fn walk(balances: &[Balance], dying: bool) -> (Vec<Next>, WriterPace) {

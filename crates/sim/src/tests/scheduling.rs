@@ -193,6 +193,35 @@ fn an_interrupt_steals_its_time_from_the_task_on_the_cpu_that_submitted() {
     ");
 }
 
+/// The kernel works for 100 us after it sent one request, and is back in the program after another.
+#[test]
+fn a_disk_that_a_thread_of_the_host_serves_waits_until_the_kernel_leaves_the_cpu() {
+    let (mut simulation, sim) = boot(hardware(1).with_device(crate::DeviceModel::UBD));
+    let (log, interrupts) = (Log::default(), sim.clone());
+    let told = log.clone();
+    sim.on_io_done(Rc::new(move |tag| told.tell(&interrupts, format_args!("request {tag} is done"))));
+    let (here, told) = (sim.clone(), log.clone());
+    sim.spawn("submitter", None, async move {
+        let (kind, len) = (kernel::IoKind::Write, units::Bytes(4096));
+        let request = |tag| kernel::IoRequest { device: 0, kind, offset: 0, len, segments: 1, tag };
+        here.submit(request(7));
+        work(&here, 100).await;
+        told.tell(&here, "worked for 100 us");
+        here.return_to_user().await;
+        work(&here, 50).await;
+        here.submit(request(8));
+        told.tell(&here, "sleeps");
+        here.sleep(Nanos::from_micros(50), WaitReason::UserSleep).await;
+    });
+    run(&mut simulation);
+    insta::assert_snapshot!(log.text(), @r"
+      100 us cpu0 worked for 100 us
+      101 us cpu0 request 7 is done
+      150 us cpu0 sleeps
+      151 us cpu0 request 8 is done
+    ");
+}
+
 #[test]
 fn work_charged_before_the_end_of_a_task_passes_before_it_ends() {
     let (mut simulation, sim) = boot(hardware(1));

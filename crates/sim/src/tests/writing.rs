@@ -178,6 +178,59 @@ fn old_data_is_written_after_thirty_seconds_and_not_before() {
     );
 }
 
+/// Up to 3.1 a round of writeback ended with the chunk that brought it to the background threshold.
+#[test]
+fn a_round_of_writeback_goes_on_for_a_tenth_of_a_second_below_the_background_threshold() {
+    for (kernel, goes_on) in [("linux-2.6.32", false), ("linux-6.12", true)] {
+        let world = World { filesystem: Filesystem::Ext3, ..World::new(kernel, 128 * MIB) };
+        let least = Rc::new(Cell::new(u64::MAX));
+        let told = Rc::clone(&least);
+        world.run(move |kernel, process| async move {
+            let mut began = false;
+            for number in 0..600 {
+                drop(create(&kernel, &process, &format!("{number}"), 64 << 10).await);
+                let limits = kernel.mem(|mem| mem.dirty_limits());
+                began |= limits.dirty > limits.background;
+                if began {
+                    told.set(told.get().min(limits.dirty * 100 / limits.background));
+                }
+            }
+        });
+        let percent = least.get();
+        assert_eq!(percent < 50, goes_on, "{kernel}: down to {percent} % of the threshold");
+    }
+}
+
+/// With a journal of 16 MiB, a quarter of the one that guests have, 84 runs of pages.
+#[test]
+fn ext4_has_as_many_runs_of_new_pages_on_their_way_as_its_journal_can_take() {
+    for (kernel, at_most) in [("linux-5.4", None), ("linux-6.12", Some(84))] {
+        let world = World { disk: DeviceModel::S390_FCP_2010, ..World::new(kernel, 32 * MIB) };
+        let most = Rc::new(Cell::new(0));
+        let told = Rc::clone(&most);
+        world.run(move |kernel, process| async move {
+            let watched = kernel.clone();
+            let ended = Rc::new(Cell::new(false));
+            let ends = Rc::clone(&ended);
+            kernel.machine().spawn("watch", None, async move {
+                while !ends.get() {
+                    told.set(told.get().max(watched.mem(|mem| mem.cache.under_writeback())));
+                    watched.machine().sleep(Nanos::from_micros(20), WaitReason::UserSleep).await;
+                }
+            });
+            for number in 0..500 {
+                drop(create(&kernel, &process, &format!("{number}"), 4096).await);
+            }
+            kernel.sync().await;
+            ended.set(true);
+        });
+        match at_most {
+            Some(runs) => assert!((runs / 2..=runs).contains(&most.get()), "{kernel}: {} pages", most.get()),
+            None => assert!(most.get() > 100, "{kernel}: {} pages", most.get()),
+        }
+    }
+}
+
 #[test]
 fn files_written_one_after_the_other_share_requests() {
     for filesystem in [Filesystem::Ext4, Filesystem::Xfs] {
