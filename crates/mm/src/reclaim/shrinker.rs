@@ -249,9 +249,8 @@ fn freeable<T: Trace>(
             let dentries = fs.vfs.listed_on(VfsLru::Dentry, memcg, node);
             let inodes = fs.vfs.listed_on(VfsLru::Inode, memcg, node);
             // XFS counts the evicted inodes of the whole filesystem, for whatever cgroup and node.
-            (dentries + inodes + fs.vfs.reclaimable.count())
-                * core.alloc.sysctls().get(Sysctl::VfsCachePressure)
-                / 100
+            let listed = dentries + inodes + fs.vfs.reclaimable.count();
+            listed * core.alloc.sysctls().get(Sysctl::VfsCachePressure) / 100
         }
         // What `vfs_cache_pressure` weighs are dentries and inodes.
         Shrinker::XfsBuffers if memcg == MemcgId::ROOT => fs.xfs_buffers.count(node),
