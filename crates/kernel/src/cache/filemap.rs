@@ -25,7 +25,6 @@ use crate::cache::readahead::LARGEST_FOLIO;
 use crate::errno::Errno;
 use crate::files::descriptor::OpenFile;
 use crate::files::inode::Inode;
-use crate::fs::Filesystem;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};
 use crate::tasks::process::Process;
@@ -195,8 +194,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             if written > file.inode.size.get() {
                 let begins = file.inode.size.replace(written) == 0;
                 self.mem(|mem| mem.set_inode_dirty(file.inode.mapping, true));
-                if begins && self.shared.filesystem == Filesystem::Xfs && !self.log_core_at_once(&file.inode)
-                {
+                if begins && !self.log_core_at_once(&file.inode) {
                     self.log_begun(process, &file.inode).await;
                 }
             }

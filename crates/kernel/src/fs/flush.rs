@@ -26,7 +26,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// has what is there; here, as it is mostly the same checkpoint, at once.
     pub(crate) async fn log_written(&self, inode: &Inode) {
         self.log_extend(inode).await;
-        if self.shared.filesystem == Filesystem::Xfs && !self.log_core_at_once(inode) {
+        if !self.log_core_at_once(inode) {
             self.log_change(None, inode, Change::Core).await;
         }
     }

@@ -18,6 +18,7 @@ use mm::slab::object::Object;
 
 use crate::errno::Errno;
 use crate::files::inode::Inode;
+use crate::fs::Filesystem;
 use crate::handle::Kernel;
 use crate::machine::{Machine, WaitReason};
 use crate::tasks::process::Process;
@@ -41,9 +42,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     /// Logs that only what stands in an inode changes, if it is in the open checkpoint and a vector is at hand: that
-    /// takes no room and waits for nobody. Whether it did.
+    /// takes no room and waits for nobody. Whether nothing is left to be logged, as on other filesystems.
     pub(crate) fn log_core_at_once(&self, inode: &Inode) -> bool {
-        if !inode.is_in_table() || !self.is_logged_inode(inode) {
+        let is_xfs = self.shared.filesystem == Filesystem::Xfs;
+        if !is_xfs || !inode.is_in_table() || !self.is_logged_inode(inode) {
             return true;
         }
         let wants = self.mem(|mem| {

@@ -21,13 +21,15 @@ const JOURNAL: u64 = 16_384;
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Whether ext4 has to wait before it writes another run of new pages.
     pub(crate) fn are_runs_in_flight(&self, device: u16) -> bool {
+        if self.shared.filesystem != Filesystem::Ext4 {
+            return false;
+        }
         let at_once = self.mem(|mem| {
             let at_once = u64::from(mem.core.alloc.tuning().ext4_runs_in_flight);
             let journal = mem.fs.journals.get(usize::from(device));
             journal.map_or(u64::MAX, |journal| at_once * u64::from(journal.size()) / JOURNAL)
         });
-        self.shared.filesystem == Filesystem::Ext4
-            && self.flusher_of(device, |flusher| u64::from(flusher.runs) >= at_once)
+        self.flusher_of(device, |flusher| u64::from(flusher.runs) >= at_once)
     }
 
     /// Gives a bio and its vector to the run of pages that was added to a plug last. Without memory such as were kept

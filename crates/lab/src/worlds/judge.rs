@@ -205,6 +205,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn cpu_time_is_judged_as_a_sum() {
+        let run = |user, system| {
+            [("user_seconds", user), ("system_seconds", system)].map(|(name, value)| Fact {
+                kind: FactKind::Metric,
+                name: name.to_owned(),
+                value: Some(value),
+                text: None,
+                error: None,
+            })
+        };
+        let judged = judge_all(&[run(8.0, 0.5).to_vec()], &[run(0.0, 8.5).to_vec()]);
+        let told: Vec<_> = judged.iter().map(|row| (row.counter.as_str(), row.class)).collect();
+        assert_eq!(told, [("cpu_seconds", Class::Spread)]);
+    }
+
+    #[test]
     fn the_model_is_held_to_the_nearest_real_run() {
         let class = |real: &[f64], model: &[f64]| judge(real, model, Some(SMALL_PAGES));
         assert_eq!(class(&[1000.0, 2000.0], &[1500.0]), (Class::Spread, Some(0.0)));

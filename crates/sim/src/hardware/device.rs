@@ -263,7 +263,7 @@ impl DeviceModel {
     };
     /// `ubd` of User-Mode Linux, whose file lies in the host's page cache: a thread on the guest's own CPU copies, one
     /// request after the other, so that nearly all of it is that CPU's time ([`crate::machines`], `guest-uml`). While
-    /// the kernel works it has none: all 339 small files that ext4 may write at once were on their way whenever a
+    /// the kernel works it has none: all 339 runs of pages that ext4 may write at once were on their way whenever a
     /// guest was looked at, or none.
     pub const UBD: Self = Self {
         name: "ubd",

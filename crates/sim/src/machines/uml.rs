@@ -64,9 +64,9 @@ const INITRAMFS: u64 = 186;
 /// reads.
 ///
 /// A call with a path is half as dear again as one without. To read the clock is a call, too. The same for a fault on
-/// a page of which reclaim, or `MADV_COLD`, took the accessed
-/// bit. `MADV_PAGEOUT` of 1000 mapped pages of a file side by side takes the last one each, and where mappings follow
-/// by runs a quarter more. What `mlock` maps took a twenty-third of a fault on another host.
+/// a page of which reclaim, or `MADV_COLD`, took the accessed bit. `MADV_PAGEOUT` of 1000 mapped pages of a file side
+/// by side takes the last one each, and where mappings follow by runs a quarter more. What `mlock` maps took a
+/// twenty-third of a fault on another host.
 ///
 /// Another host is another machine: calls and faults of a small virtual one took 2.6 and 2.2 times as long.
 /// `pagetide machine probe --on uml:VERSION` measures these costs.
@@ -271,6 +271,7 @@ mod tests {
     use mm::base::event::NoTrace;
     use mm::base::layout::ZoneId;
     use mm::base::sysctl::{Sysctl, Sysctls};
+    use mm::slab::layout::Layout;
     use units::CpuId;
 
     use super::*;
@@ -324,6 +325,27 @@ mod tests {
             );
             assert_eq!(of_rule, (min_free_kbytes, marks, sizes), "{kernel} with {mib} MiB");
             assert_eq!(mem.core.alloc.block_size().pages(), 1024);
+        }
+    }
+
+    /// Objects to a slab and its pages, as `/proc/slabinfo` of guests has them: inodes of ext4 and XFS, log items,
+    /// buffer heads.
+    #[test]
+    fn slabs_hold_as_many_objects_as_those_of_guests() {
+        let caches = [Cache::Ext4Inode, Cache::XfsInode, Cache::XfsLogItem, Cache::BufferHead];
+        for (measured, slabs) in MEASURED.iter().zip([
+            [(15, 4), (8, 2), (22, 1), (39, 1)],
+            [(15, 4), (8, 2), (20, 1), (39, 1)],
+            [(15, 4), (8, 2), (20, 1), (39, 1)],
+            [(8, 2), (9, 2), (20, 1), (42, 1)],
+        ]) {
+            let kernel = Version::parse(measured.name).unwrap();
+            let built = kernel
+                .clone()
+                .built_with(&SlabBuild { caches: Some(file_caches(measured, &kernel)), kept: [0; 2] });
+            let laid_out = caches.map(|cache| Layout::new(cache.geometry(&built.tuning), 1, &built.tuning));
+            let found = laid_out.map(|layout| (layout.objects(), layout.order.pages()));
+            assert_eq!(found, slabs, "{}", measured.name);
         }
     }
 

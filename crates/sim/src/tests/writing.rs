@@ -9,6 +9,7 @@ use mm::base::layout::MemoryLayout;
 use mm::base::sysctl::Sysctls;
 use mm::base::vmstat::VmEvent;
 use mm::fs::inode::VfsLru;
+use mm::version::geometry::Cache;
 use units::Bytes;
 
 use std::cell::Cell;
@@ -198,6 +199,22 @@ fn a_round_of_writeback_goes_on_for_a_tenth_of_a_second_below_the_background_thr
         });
         let percent = least.get();
         assert_eq!(percent < 50, goes_on, "{kernel}: down to {percent} % of the threshold");
+    }
+}
+
+/// One vector in the open checkpoint, and for a file with bytes another one beside it (guests of 5.10 to 7.2).
+#[test]
+fn xfs_has_a_second_vector_for_a_file_that_was_written() {
+    for (len, vectors) in [(0, 100), (4096, 200)] {
+        let world = World { filesystem: Filesystem::Xfs, ..World::new("linux-6.12", 64 * MIB) };
+        world.run(move |kernel, process| async move {
+            for number in 0..100 {
+                drop(create(&kernel, &process, &format!("{number}"), len).await);
+            }
+            let objects = |cache| kernel.mem(|mem| mem.core.slabs.objects(cache));
+            let held = objects(Cache::XfsLogVector) + objects(Cache::XfsLogVectorExtents);
+            assert_eq!(held, vectors, "files of {len} bytes");
+        });
     }
 }
 
