@@ -54,14 +54,22 @@ impl Tests {
             return;
         }
         let mut tell = |text: &str| eprintln!("  {text}");
-        let fetched = match engine {
+        let mut fetched = || match engine {
             Engine::Qemu => vm::cache_dir().and_then(|cache| vm::fetch(version, &cache, &mut tell)),
             Engine::UserMode => uml::cache_dir().and_then(|cache| uml::fetch(version, &cache, &mut tell)),
         };
-        match fetched {
+        // A mirror may change between its list and the package, or have a bad minute.
+        let mut result = fetched();
+        if result.as_ref().is_err_and(is_of_a_mirror) {
+            std::thread::sleep(Duration::from_secs(10));
+            result = fetched();
+        }
+        match result {
             Ok(_) => {}
-            // Debian takes old releases off its mirrors some day; no change here can help that.
-            Err(error @ VmError::PackageNotFound { .. }) => eprintln!("SKIPPED fetch of {version}: {error}"),
+            // Debian takes old releases off its mirrors some day, and mirrors fail; no change here can help that.
+            Err(error) if matches!(error, VmError::PackageNotFound { .. }) || is_of_a_mirror(&error) => {
+                eprintln!("SKIPPED fetch of {version}: {error}");
+            }
             Err(error) => {
                 eprintln!("fetch of {version} failed: {error}");
                 self.code = ExitCode::FAILURE;
@@ -90,6 +98,12 @@ impl Tests {
             }
         }
     }
+}
+
+/// Whether apt says that a file did not come.
+fn is_of_a_mirror(error: &VmError) -> bool {
+    let says = ["Failed to fetch", "Unable to fetch", "failed to download"];
+    matches!(error, VmError::Apt { message, .. } if says.iter().any(|says| message.contains(says)))
 }
 
 fn run(spec: &VmSpec, name: &str, pairs: &[(&'static str, &'static str)]) -> Result<VmRun, VmError> {

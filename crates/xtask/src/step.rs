@@ -30,6 +30,30 @@ pub(crate) struct Tests {
     failed: u64,
     ignored: u64,
     runners: Vec<Runner>,
+    complaints: Complaints,
+}
+
+/// What programs said of what failed, for the end of all: logs are long, and those of CI are cut at their front.
+#[derive(Debug, Default)]
+struct Complaints {
+    lines: Vec<String>,
+    /// Lines that follow a panic and are of it.
+    to_come: u32,
+}
+
+impl Complaints {
+    /// As many lines as one reads.
+    const MOST: usize = 60;
+    const MARKS: [&str; 4] = ["FAILED", " failed: ", "panicked at", "error: "];
+
+    fn look(&mut self, line: &str) {
+        // The text of a panic is below its place.
+        let is_new = Self::MARKS.iter().any(|mark| line.contains(mark));
+        self.to_come = if is_new { 4 } else { self.to_come.saturating_sub(1) };
+        if self.to_come > 0 && self.lines.len() < Self::MOST {
+            self.lines.push(line.to_owned());
+        }
+    }
 }
 
 /// Steps that run one after the other: what each is called, and does.
@@ -47,7 +71,8 @@ struct Kept {
 pub(crate) struct Report {
     total: usize,
     ran: usize,
-    failed: Vec<String>,
+    /// Steps, and why.
+    failed: Vec<(String, String)>,
     skipped: Vec<String>,
     tests: Tests,
     times: Times,
@@ -116,8 +141,9 @@ impl Report {
                 self.skipped.push(format!("{name} ({why})"));
             }
             Outcome::Failed(why) => {
-                say(&format!("== {name}: FAILED, {seconds} s: {why}"));
-                self.failed.push(name.to_owned());
+                let first = why.lines().next().unwrap_or_default();
+                say(&format!("== {name}: FAILED, {seconds} s: {first}"));
+                self.failed.push((name.to_owned(), why));
             }
         }
     }
@@ -150,7 +176,11 @@ impl Report {
             say(&format!("all {} steps passed", self.ran - self.skipped.len()));
             ExitCode::SUCCESS
         } else {
-            say(&format!("failed steps: {}", self.failed.join(", ")));
+            let names: Vec<&str> = self.failed.iter().map(|(name, _)| &**name).collect();
+            say(&format!("failed steps: {}", names.join(", ")));
+            for (name, why) in &self.failed {
+                say(&format!("== {name}: {why}"));
+            }
             ExitCode::FAILURE
         }
     }
@@ -160,7 +190,12 @@ impl Report {
 pub(crate) fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Outcome {
     match run_cargo(arguments, environment) {
         Ok((true, tests)) => Outcome::Passed(tests),
-        Ok((false, _)) => Outcome::Failed(format!("`cargo {}`", arguments.join(" "))),
+        Ok((false, tests)) => {
+            let command = format!("`cargo {}`", arguments.join(" "));
+            Outcome::Failed(
+                [command].into_iter().chain(tests.complaints.lines).collect::<Vec<_>>().join("\n"),
+            )
+        }
         Err(error) => Outcome::from(error),
     }
 }
@@ -203,6 +238,7 @@ impl Tests {
     /// Adds `test result: ok. 12 passed; 0 failed; 1 ignored; ...`.
     fn count(&mut self, line: &str) {
         self.runners.extend(Runner::named(line));
+        self.complaints.look(line);
         let Some(result) = line.strip_prefix("test result: ") else { return };
         let counts = result.split_once(". ").map_or("", |(_, counts)| counts);
         for part in counts.split("; ") {
@@ -241,6 +277,26 @@ mod tests {
     }
 
     #[test]
+    fn what_failed_is_told_again_with_the_text_of_a_panic() {
+        let mut tests = Tests::default();
+        for line in [
+            "  Phase(\"hot_ready after 0.4 s\")",
+            "fetch of 6.1 failed: no network",
+            "boot test of 6.1 passed",
+            "thread 'main' panicked at boot.rs:7:5:",
+            "its folder is gone",
+            "  left: 1",
+            " right: 0",
+            "note: run with `RUST_BACKTRACE=1`",
+        ] {
+            tests.count(line);
+        }
+        let lines = tests.complaints.lines;
+        assert_eq!(lines.len(), 6, "{lines:?}");
+        assert_eq!([&*lines[0], &*lines[5]], ["fetch of 6.1 failed: no network", " right: 0"]);
+    }
+
+    #[test]
     fn steps_beside_others_are_told_as_a_whole_and_counted() {
         fn says(text: &str) -> Outcome {
             say(text);
@@ -257,7 +313,7 @@ mod tests {
                         == step 2/3: beside\nof beside\n== beside: ok, 0 s\n\
                         == step 3/3: bad\n== bad: FAILED, 0 s: why\n";
         assert_eq!(told, expected);
-        assert_eq!((report.tests.passed, report.failed), (2, vec!["bad".to_owned()]));
+        assert_eq!((report.tests.passed, report.failed), (2, vec![("bad".to_owned(), "why".to_owned())]));
     }
 
     #[test]
