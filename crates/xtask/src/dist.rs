@@ -9,9 +9,9 @@
 //! | `pagetide-VERSION.cdx.json` | what is in the program (CycloneDX); `dist/bill.rs` |
 //! | `SHA256SUMS` | of all of them |
 //!
-//! What cannot be made here is skipped aloud. `--check` compiles the crates from their packages, makes
-//! everything twice and compares; `dist/check.rs`. Left out:
-//! signatures, and sending anything anywhere.
+//! What cannot be made here is skipped aloud. `--check` holds the crates to `deny.toml` and to the last release, compiles
+//! them from their packages, makes everything twice and compares; `dist/check.rs`. Left out: signatures, and sending
+//! anything anywhere.
 
 mod bill;
 mod check;
@@ -32,21 +32,24 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Makes all of it, or checks that it comes out the same twice.
 pub(crate) fn run(arguments: &[&str]) -> Report {
-    let mut report = Report::new(if arguments.is_empty() { 7 } else { 1 });
+    let mut report = Report::new(if arguments.is_empty() { 7 } else { CHECKS });
     match arguments {
         [] => make(&mut report),
-        ["--check"] => report.step("two builds", check),
+        ["--check"] => check(&mut report),
         _ => report.step("dist", || Outcome::Failed("it takes `--check` or nothing".to_owned())),
     }
     report
 }
 
-/// Crates that compile from their packages, and two builds that are equal.
-pub(crate) fn check() -> Outcome {
-    match crates::verify() {
-        Ok(()) => check::run(),
-        Err(why) => Outcome::Failed(why),
-    }
+/// The steps of [`check()`].
+pub(crate) const CHECKS: usize = 4;
+
+/// Licences, crates that compile from their packages and keep what they promised, and two builds that are equal.
+pub(crate) fn check(report: &mut Report) {
+    report.step("licences and sources of all crates", bill::check);
+    report.step("crates from their packages", || outcome(crates::verify()));
+    report.step("promises of the crates", crates::keep_promises);
+    report.step("what people install, twice", check::run);
 }
 
 fn make(report: &mut Report) {
@@ -122,6 +125,12 @@ fn cargo_command() -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(root()).stdin(Stdio::null());
     cargo
+}
+
+/// Whether cargo has this command.
+fn has_subcommand(name: &str) -> bool {
+    let asked = cargo_command().args([name, "--version"]).stderr(Stdio::null()).output();
+    asked.is_ok_and(|output| output.status.success())
 }
 
 /// Runs a command to its successful end, with its output passed on.

@@ -41,7 +41,7 @@ usage: cargo xtask <command>
                 the simulator as one page for a browser, below target; and run it in one
   dist [--check]
                 what people install, below target/dist: a static program, packages for Debian and Python, crates;
-                or all of it twice, in two places, to see that both are equal
+                or licences and promises of the crates, and all of it twice, in two places, to see that both are equal
   docs          run the commands of README.md and docs, and write the output that they show
   book          make a site of the documents, by mdBook, and follow its links
   weight [--format md | --before FILE]
@@ -65,9 +65,9 @@ fn main() -> ExitCode {
         }
         ["test", "quick", ref crates @ ..] => quick::test(crates),
         ["test", "full"] => {
-            let mut report = test(full::STEPS + 2);
+            let mut report = test(full::STEPS + 1 + dist::CHECKS);
             report.step("damaged files of others", damaged);
-            report.step("what people install, twice", dist::check);
+            dist::check(&mut report);
             full::test(&mut report);
             report.tell_times();
             report

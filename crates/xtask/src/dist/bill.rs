@@ -7,23 +7,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 
-use super::{VERSION, cargo_command, cargo_home, folder, output, program, told, workshop, write};
+use super::{
+    VERSION, cargo_command, cargo_home, done, folder, has_subcommand, outcome, output, program, told,
+    workshop, write,
+};
 use crate::checkout::root;
+use crate::step::Outcome;
 
 /// The crate that the program is.
 const PROGRAM: &str = "pagetide-cli";
 
-/// Licences that ask for no more than a notice. One more is a decision, not an accident.
-const ACCEPTED: [&str; 8] = [
-    "MIT",
-    "Apache-2.0",
-    "Apache-2.0 WITH LLVM-exception",
-    "BSD-2-Clause",
-    "BSD-3-Clause",
-    "BSL-1.0",
-    "Unicode-3.0",
-    "Zlib",
-];
+/// The list of licences that we accept, as cargo-deny reads it.
+const DENY: &str = include_str!("../../../../deny.toml");
 
 /// A crate as `cargo tree` tells of it.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Clone)]
@@ -42,6 +37,15 @@ impl Part {
     fn is_ours(&self) -> bool {
         self.name.starts_with("pagetide-")
     }
+}
+
+/// Holds the crates of all our programs, those that only builds need included, to `deny.toml`, where there is cargo-deny.
+/// Left out: advisories, whose list is on the network.
+pub(super) fn check() -> Outcome {
+    if !has_subcommand("deny") {
+        return Outcome::Skipped("there is no cargo-deny: `cargo install --locked cargo-deny`".to_owned());
+    }
+    outcome(done(cargo_command().args(["deny", "--locked", "check", "licenses", "bans", "sources"])))
 }
 
 /// Writes both.
@@ -89,10 +93,17 @@ fn read_tree(tree: &str) -> BTreeMap<Part, BTreeSet<Part>> {
 /// Whether one of the choices that a licence leaves is accepted.
 fn is_accepted(license: &str) -> bool {
     let plain = license.replace(['(', ')'], "");
-    let all = |choice: &str| choice.split(" AND ").all(|one| ACCEPTED.contains(&one.trim()));
+    let all = |choice: &str| choice.split(" AND ").all(|one| accepted().any(|name| name == one.trim()));
     // `(A OR B) AND C` is read as `A` or `B AND C`: each of the three must do then.
     let mixed = plain.contains(" AND ") && plain.contains(" OR ");
     if mixed { plain.split(" OR ").all(all) } else { plain.split(" OR ").any(all) }
+}
+
+/// The licences in the first list of that name.
+fn accepted() -> impl Iterator<Item = &'static str> {
+    let list = DENY.split_once("\nallow = [").and_then(|(_, behind)| behind.split_once(']'));
+    let (names, _) = list.expect("deny.toml has a list `allow`");
+    names.split(',').map(|name| name.trim().trim_matches('"')).filter(|name| !name.is_empty())
 }
 
 /// Checksums of crates by name and version.
@@ -175,6 +186,7 @@ mod tests {
         assert!(is_accepted("MIT OR GPL-3.0") && is_accepted("(MIT OR Apache-2.0) AND Unicode-3.0"));
         assert!(!is_accepted("GPL-3.0") && !is_accepted("MIT AND GPL-3.0") && !is_accepted(""));
         assert!(!is_accepted("(MIT OR GPL-3.0) AND Unicode-3.0"));
+        assert_eq!((accepted().next(), accepted().last()), (Some("MIT"), Some("Zlib")));
     }
 
     #[test]

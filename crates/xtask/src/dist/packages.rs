@@ -19,6 +19,9 @@ const COMPLETIONS: [(&str, &str); 4] = [
     ("pagetide.nu", "nushell/vendor/autoload/pagetide.nu"),
 ];
 
+/// Debian wants an address.
+const MAINTAINER: &str = "pagetide <pagetide@users.noreply.github.com>";
+
 /// Makes the archive, to be unpacked anywhere, `/usr/local` among them.
 pub(super) fn archive() -> Result<(), String> {
     let name = format!("pagetide-{VERSION}-x86_64-linux");
@@ -53,8 +56,11 @@ fn make_debian() -> Result<(), String> {
         done(Command::new("gzip").args(["-9", "--no-name"]).arg(entry.path()))?;
     }
     let documents = usr.join("share/doc/pagetide");
-    copy(&root().join("CHANGELOG.md"), &documents.join("changelog"))?;
-    done(Command::new("gzip").args(["-9", "--no-name"]).arg(documents.join("changelog")))?;
+    copy(&root().join("CHANGELOG.md"), &documents.join("CHANGELOG.md"))?;
+    write(&documents.join("changelog"), changelog()?)?;
+    for file in ["CHANGELOG.md", "changelog"] {
+        done(Command::new("gzip").args(["-9", "--no-name"]).arg(documents.join(file)))?;
+    }
     let mit = root().join("LICENSE-MIT");
     let mit = fs::read_to_string(&mit).map_err(|error| told(&mit, &error))?;
     let terms = "pagetide is licensed under MIT or Apache-2.0, at your choice. The latter is in\n\
@@ -71,12 +77,26 @@ fn make_debian() -> Result<(), String> {
 fn control(kib: u64) -> String {
     format!(
         "Package: pagetide\nVersion: {VERSION}\nArchitecture: amd64\nSection: devel\nPriority: optional\n\
-         Installed-Size: {kib}\nMaintainer: pagetide <https://github.com/pagetide/pagetide>\n\
+         Installed-Size: {kib}\nMaintainer: {MAINTAINER}\n\
          Homepage: https://github.com/pagetide/pagetide\n\
-         Description: Linux memory management that you can run, watch and change in seconds\n \
-         The page allocator and page reclaim of Linux on a simulated machine: what a change to reclaim\n \
-         does to a workload, how much memory a service needs, which replacement policy fits a cache.\n"
+         Suggests: e2fsprogs, xfsprogs, qemu-system-x86\n\
+         Description: Linux memory management that you can run, watch and change\n \
+         The page allocator and page reclaim of Linux on a simulated machine: what a\n \
+         change to reclaim does to a workload, how much memory a service needs, which\n \
+         replacement policy fits a cache.\n"
     )
+}
+
+/// What Debian's tools read; what has changed is in CHANGELOG.md beside it.
+fn changelog() -> Result<String, String> {
+    let date =
+        output(Command::new("date").args(["--utc", "--rfc-email", "--date"]).arg(format!("@{}", epoch()?)))?;
+    let date = String::from_utf8_lossy(&date);
+    let date = date.trim();
+    Ok(format!(
+        "pagetide ({VERSION}) unstable; urgency=medium\n\n  * CHANGELOG.md.gz says what is new.\n\n \
+         -- {MAINTAINER}  {date}\n"
+    ))
 }
 
 /// The program, its pages and licences, as they lie below `/usr`.
