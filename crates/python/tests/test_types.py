@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,23 @@ def test_a_type_checker_accepts_the_package_and_its_tests() -> None:
     checked = ["crates/python/python", "crates/python/tests"]
     result = subprocess.run([sys.executable, "-m", "mypy", *checked], cwd=ROOT, capture_output=True, text=True)
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_pyright_accepts_the_package_in_strict_mode() -> None:
+    """By basedpyright, which is pyright with nothing to fetch when it runs."""
+    pytest.importorskip("basedpyright")
+    tool = [sys.executable, "-m", "basedpyright", "--pythonpath", sys.executable]
+    strict = subprocess.run(tool, cwd=ROOT, capture_output=True, text=True)
+    assert strict.returncode == 0, strict.stdout + strict.stderr
+
+
+def test_pyright_knows_the_type_of_everything_public(tmp_path: Path) -> None:
+    pytest.importorskip("basedpyright")
+    tool = [sys.executable, "-m", "basedpyright", "--verifytypes", "pagetide", "--ignoreexternal"]
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    here = {**os.environ, "VIRTUAL_ENV": sys.prefix, "PATH": programs}
+    verified = subprocess.run(tool, cwd=tmp_path, env=here, capture_output=True, text=True)
+    assert verified.returncode == 0, verified.stdout + verified.stderr
 
 
 def test_types_of_the_compiled_part_are_what_it_has() -> None:

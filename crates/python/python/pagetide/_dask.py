@@ -185,7 +185,7 @@ def _taken_apart(tasks: _Tasks, plan: Plan, chunk: Chunk, keep: Keep) -> list[Pl
             suspects.append(run)
         else:
             parts[run[0]] = data
-    guilty = []
+    guilty: list[PlacedRun] = []
     for suspect in sorted(suspects):
         tasks.submit(suspect, f"alone-{suspect[0]}", [suspect])
         for run, data in tasks.results():

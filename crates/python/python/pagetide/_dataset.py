@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from ._errors import InputError, UsageError
 
@@ -24,6 +24,7 @@ class _Files(Protocol):
 
     def names(self, folder: str) -> list[str]:
         """Names in a folder; none where there is no folder."""
+        ...
 
     def read(self, name: str) -> bytes | None: ...
     def write(self, name: str, data: bytes) -> None: ...
@@ -75,7 +76,8 @@ class _Elsewhere:
             message = f"`{url}` needs the package fsspec"
             raise UsageError(message, hint="pip install pagetide[dask], and what fsspec needs for it") from None
         try:
-            self.files, self.root = fsspec.core.url_to_fs(url)
+            core: Any = fsspec.core
+            self.files, self.root = core.url_to_fs(url)
         except (ImportError, ValueError) as error:
             raise InputError(f"`{url}` cannot be reached: {error}") from error
 
@@ -157,7 +159,7 @@ class Dataset:
 
     def _parsed(self, text: bytes) -> dict[str, Any]:
         try:
-            parsed = json.loads(text)
+            parsed: dict[str, Any] | None = json.loads(text)
         except ValueError as error:
             raise InputError(f"`{self.path}/{PLAN}` is damaged: {error}") from error
         if not isinstance(parsed, dict) or parsed.get("schema") != 1:
@@ -174,6 +176,12 @@ def _differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]
 
 def _shown(value: Any) -> str:
     if isinstance(value, list):
-        axes = (f"{axis['name']}={','.join(axis['values'])}" if isinstance(axis, dict) else str(axis) for axis in value)
-        return f"`{'; '.join(axes)}`"
+        return f"`{'; '.join(_axis(axis) for axis in cast('list[object]', value))}`"
     return "nothing" if value is None else f"`{value}`"
+
+
+def _axis(axis: object) -> str:
+    if not isinstance(axis, dict):
+        return str(axis)
+    told = cast("dict[str, Any]", axis)
+    return f"{told['name']}={','.join(told['values'])}"

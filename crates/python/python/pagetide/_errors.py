@@ -26,7 +26,7 @@ class Error(Exception):
     def __init__(self, message: str, causes: Sequence[str] = (), hint: str | None = None) -> None:
         super().__init__(message, tuple(causes), hint)
         self.message = message
-        self.causes = tuple(causes)
+        self.causes: tuple[str, ...] = tuple(causes)
         self.hint = hint
 
     def __str__(self) -> str:
@@ -73,7 +73,7 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, message: str, causes: Sequence[str] = (), hint: str | None = None) -> None:
         super().__init__(message)
         self.message = message
-        self.causes = tuple(causes)
+        self.causes: tuple[str, ...] = tuple(causes)
         self.hint = hint
         self.result: Any = None
 

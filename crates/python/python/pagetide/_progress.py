@@ -44,16 +44,16 @@ def watcher(progress: ProgressLike) -> Watcher | None:
     """What the lab calls while it works."""
     if callable(progress):
         told = progress
-        return lambda *seen: void(told(Progress(*seen)))
+
+        def tell(*seen: Any) -> None:
+            told(Progress(*seen))
+
+        return tell
     if progress is None:
         progress = in_notebook() or sys.stderr.isatty()
     if not progress:
         return None
     return _Cell() if in_notebook() else _Line()
-
-
-def void(_: object) -> None:
-    """Nothing, of anything."""
 
 
 def warn(text: str) -> None:

@@ -7,7 +7,7 @@ import operator
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Union
+from typing import Any, Union, cast
 
 from ._errors import UsageError
 from ._written import Machine, Workload
@@ -59,8 +59,8 @@ class Scenario:
     machine: str | Machine | None = None
     mem: Size | None = None
     swap: str | None = None
-    params: Mapping[str, Value] = field(default_factory=dict)
-    sysctls: Mapping[str, Value] = field(default_factory=dict)
+    params: Mapping[str, Value] = field(default_factory=dict[str, Value])
+    sysctls: Mapping[str, Value] = field(default_factory=dict[str, Value])
     seed: int | None = None
     interval: str | None = None
     backend: str | None = None
@@ -83,7 +83,7 @@ def asked(scenario: ScenarioLike, given: Mapping[str, Any]) -> dict[str, Any]:
         options["mem"] = _first(options["mem"], memory)
     vm = _first(given.get("vm"), own.get("vm"))
     if isinstance(vm, Mapping):
-        vm = _of_mapping(VirtualMachine, vm)
+        vm = _of_mapping(VirtualMachine, cast("Mapping[str, Any]", vm))
     vm = vm or VirtualMachine()
     _check(options)
     return {

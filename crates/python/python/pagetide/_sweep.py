@@ -47,7 +47,7 @@ class Sweep:
 
     def __init__(self, described: Mapping[str, Any], chunks: Sequence[tuple[str, bytes]], path: str | None) -> None:
         self.path = path
-        self.planned = int(described["runs"])
+        self.planned: int = int(described["runs"])
         axes = [(axis["name"], axis["values"]) for axis in described["axes"]]
         self._axes = [name for name, _ in axes]
         self._native = _native.Sweep(described["workload"], axes, described["fixed"], self.planned, list(chunks))
@@ -205,7 +205,7 @@ def execute(
     for warning in plan.about["warnings"]:
         warnings.warn(warning, stacklevel=3)
     dataset = None if out is None else Dataset(out)
-    finished = set() if dataset is None else dataset.begin(plan.described, may_exist=may_exist)
+    finished: set[str] = set() if dataset is None else dataset.begin(plan.described, may_exist=may_exist)
     in_memory: dict[str, bytes] = {}
     missing = [chunk for chunk in plan.chunks if chunk.name not in finished]
     told = Told(len(plan), sum(len(chunk.runs) for chunk in missing), watcher(progress))

@@ -82,9 +82,9 @@ class Tuned:
         evidence: Callable[[Trial], Comparison],
     ) -> None:
         self.default = default
-        self.front = list(front)
-        self.objectives = list(objectives)
-        self.directions = list(directions)
+        self.front: list[Trial] = list(front)
+        self.objectives: list[str] = list(objectives)
+        self.directions: list[str] = list(directions)
         self.study = study
         self._trials = list(trials)
         self._evidence = evidence
@@ -192,6 +192,7 @@ def tune(
     problem = _Problem(subject, space, objective, seeds, fixed)
     runner = _Runner(jobs, client)
     watch = watcher(progress)
+    search: _Search | None = None
     try:
         tried = _default(problem, runner, dict(default or {}))
         ways = problem.ways(directions)
@@ -216,7 +217,7 @@ def tune(
     except KeyboardInterrupt as interrupt:
         runner.stop()
         interrupted = Interrupted("interrupted")
-        interrupted.result = search.result_or_none() if "search" in locals() else None
+        interrupted.result = search.result_or_none() if search is not None else None
         raise interrupted from interrupt
     finally:
         runner.over()
@@ -320,7 +321,7 @@ class _Problem:
         number: int,
         settings: Mapping[str, Value],
         runs: Sequence[Future[bytes]],
-        goes_on: Callable[[int, float], bool] = lambda *_: True,
+        goes_on: Callable[[int, float], bool] = lambda _number, _mean: True,
     ) -> Trial:
         """The trial that these runs make, seed after seed; `goes_on` is told the mean so far."""
         seen: list[tuple[float, ...]] = []
@@ -356,10 +357,11 @@ def _checked(name: str, values: Range) -> None:
     if isinstance(values, str):
         raise UsageError(f"`{name}` has one value: give a list, a range, or (low, high)")
     if isinstance(values, tuple):
-        numbers = len(values) >= 2 and all(isinstance(value, (int, float)) for value in values[:2])
-        if not (numbers and len(values) <= 3 and values[0] <= values[1] and values[2:] in ((), ("log",))):
+        bounds: list[Any] = list(values)
+        numbers = len(bounds) >= 2 and all(isinstance(value, (int, float)) for value in bounds[:2])
+        if not (numbers and len(bounds) <= 3 and bounds[0] <= bounds[1] and bounds[2:] in ([], ["log"])):
             raise UsageError(f'`{name}`: a tuple is (low, high) or (low, high, "log"); a list has values')
-        if values[2:] == ("log",) and values[0] <= 0:
+        if bounds[2:] == ["log"] and bounds[0] <= 0:
             raise UsageError(f"`{name}`: a logarithmic range begins above 0")
     elif len(values) == 0:
         raise UsageError(f"`{name}` has no values")
@@ -391,7 +393,8 @@ class _Runner:
         from ._dask import Remote, work
 
         assert self.client is not None
-        return Remote(self.client.submit(work, _native.__version__, [], [run], pure=False), run)
+        client: Any = self.client
+        return Remote(client.submit(work, _native.__version__, [], [run], pure=False), run)
 
     def stop(self) -> None:
         self.stopped.set()
@@ -438,7 +441,7 @@ class _Search:
         """Makes up so many trials, runs them side by side, and tells them in their order."""
         asked = [self.study.ask() for _ in range(count)]
         settings = [self._settings(trial) for trial in asked]
-        runs = []
+        runs: list[list[Any]] = []
         for chosen in settings:
             try:
                 runs.append([self.runner.start(run) for run in self.problem.runs(chosen)])
@@ -506,7 +509,7 @@ class _Search:
     def _evidence(self, trial: Trial) -> Comparison:
         with tempfile.TemporaryDirectory() as folder:
             columns = [("default", self.default.settings), (f"trial {trial.number}", trial.settings)]
-            folders = []
+            folders: list[str] = []
             for name, settings in columns:
                 folders.append(os.path.join(folder, name.replace(" ", "-")))
                 os.mkdir(folders[-1])

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import Any, Union, cast
 
 from . import _native
 from ._errors import UsageError
@@ -55,7 +55,8 @@ class Workload:
             InputError: An option changes the result and is not supported.
         """
         text = _text_of(source)
-        stem = "job" if text is source else os.path.splitext(os.path.basename(os.fspath(source)))[0]
+        path: str = os.fspath(source)
+        stem = "job" if text is source else os.path.splitext(os.path.basename(path))[0]
         return cls(_native.translate_fio(name or stem, text))
 
     @classmethod
@@ -145,7 +146,8 @@ def _value(value: Any) -> str:
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_key(key)} = {_value(inner)}" for key, inner in value.items()) + " }"
+        table = cast("Mapping[str, Any]", value)
+        return "{ " + ", ".join(f"{_key(key)} = {_value(inner)}" for key, inner in table.items()) + " }"
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(_value(inner) for inner in value) + "]"
+        return "[" + ", ".join(_value(inner) for inner in cast("list[object]", value)) + "]"
     raise TypeError(f"a file has no {type(value).__name__}: {value!r}")
