@@ -9,9 +9,9 @@
 //! | `pagetide-VERSION.cdx.json` | what is in the program (CycloneDX); `dist/bill.rs` |
 //! | `SHA256SUMS` | of all of them |
 //!
-//! What cannot be made here is skipped aloud. `--check` holds the crates to `deny.toml` and to the last release, compiles
-//! them from their packages, makes everything twice and compares; `dist/check.rs`. Left out: signatures, and sending
-//! anything anywhere.
+//! What cannot be made here is skipped aloud. `--check` holds the crates to `deny.toml` and to the last release,
+//! compiles them from their packages, makes everything twice and compares; `dist/check.rs`. Left out: signatures, and
+//! sending anything anywhere.
 
 mod bill;
 mod check;

@@ -39,8 +39,8 @@ impl Part {
     }
 }
 
-/// Holds the crates of all our programs, those that only builds need included, to `deny.toml`, where there is cargo-deny.
-/// Left out: advisories, whose list is on the network.
+/// Holds the crates of all our programs, those that only builds need included, to `deny.toml`, where there is
+/// cargo-deny. Left out: advisories, whose list is on the network.
 pub(super) fn check() -> Outcome {
     if !has_subcommand("deny") {
         return Outcome::Skipped("there is no cargo-deny: `cargo install --locked cargo-deny`".to_owned());
