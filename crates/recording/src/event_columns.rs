@@ -15,6 +15,9 @@ use crate::packed::{Chosen, Dictionary, Run};
 use crate::table::{Cells, Column, spread};
 use crate::{Event, NameId, Names};
 
+/// Pages of the largest file that Linux has: 2^63 bytes.
+const FILE_PAGES_MAX: u64 = 1 << 51;
+
 /// The rows of a file that is not complete yet, by their columns.
 #[derive(Debug, Default)]
 pub(crate) struct Gathered {
@@ -228,6 +231,13 @@ pub(crate) fn events(columns: Vec<Column>, names: &mut Names) -> Result<Vec<Even
     let (node, priority) = (small(column("node")?, "node")?, small(column("priority")?, "priority")?);
     let order = small(column("order")?, "order")?;
     let (page, value) = (wide(column("page")?, "page")?, wide(column("value")?, "value")?);
+    let is_of_a_file = |(page, pages): (&Option<i64>, &i32)| {
+        let first = page.unwrap_or(0).cast_unsigned();
+        first.checked_add(pages.cast_unsigned().into()).is_some_and(|end| end <= FILE_PAGES_MAX)
+    };
+    if !page.iter().zip(&pages).all(is_of_a_file) {
+        return Err("page");
+    }
     let row = |row: usize| {
         Some(Event {
             time_ns: times[row],

@@ -152,7 +152,7 @@ impl EventReader {
         let columns = table::decode(bytes, &path)?;
         let damaged = |problem: &str| RecordingError::Damaged { path, problem: problem.to_owned() };
         let events = events(columns, &mut self.names)
-            .map_err(|column| damaged(&format!("`{column}` is missing or of another type")))?;
+            .map_err(|column| damaged(&format!("`{column}` is missing, of another type or out of range")))?;
         Ok(Chunk { events })
     }
 }

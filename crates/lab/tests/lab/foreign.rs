@@ -3,14 +3,19 @@
 //! Neighbours: `damage`, which changes the samples. Logs have another such test in the crate `trace`. Left out: what
 //! `/proc` and trace events of a real kernel say, which tests of `linux` damage line by line.
 
+use std::cell::RefCell;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
 
 use linux::vm;
 use pagetide_lab::size::{SizeRequest, WatchedRequest, is_watched};
+use pagetide_lab::{Detail, Request, Subject, explain, heat, simulate_with_events};
 use pagetide_lab::{machine_file, mmtests, numbers, program_file, workload_file};
-use recording::Recording;
+use recording::{Chunk, Event, EventWriter, Names, Recording};
+use report::{Explained, Format, Question, View, views};
 use trace::Trace;
 use trace::import::{ImportFormat, import};
 use trace::requests::TraceReader;
@@ -145,6 +150,16 @@ fn signed(folder: &Path, names: &[String], schema: u32) {
     fs::write(folder.join("MANIFEST"), manifest).unwrap();
 }
 
+/// As `signed`, of a recording whose only file of events has these bytes.
+fn signed_with_events(folder: &Path, names: &[String], events: &[u8]) {
+    fs::write(folder.join(EVENTS), events).unwrap();
+    signed(folder, names, 5);
+    let line = format!("file {EVENTS} {} {:032x}\n", events.len(), xxh3_128(events));
+    let manifest = fs::read_to_string(folder.join("MANIFEST")).unwrap();
+    let manifest = format!("{manifest}{line}events {:032x}\n", xxh3_128(line.as_bytes()));
+    fs::write(folder.join("MANIFEST"), manifest).unwrap();
+}
+
 fn names_in(folder: &Path) -> Vec<String> {
     let manifest = fs::read_to_string(folder.join("MANIFEST")).unwrap();
     let names = manifest.lines().filter_map(|line| line.strip_prefix("file ")?.split(' ').next());
@@ -180,6 +195,103 @@ fn recordings() {
             let _ = Recording::read(folder.path());
             fs::write(folder.path().join(name), &good[place]).unwrap();
         }
+    });
+}
+
+/// Events of a file that is full, and no more.
+const EVENTS_OF_A_FILE: usize = 4096;
+const EVENTS: &str = "events/00000.parquet";
+
+/// The file of these events, as often as it takes.
+fn file_of(events: &[Event], names: &Names) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let chunk = Chunk { events: events.iter().copied().cycle().take(EVENTS_OF_A_FILE).collect() };
+    EventWriter::create(folder.path()).unwrap().append(&chunk, names).unwrap();
+    fs::read(folder.path().join(EVENTS)).unwrap()
+}
+
+/// Events of pages of a small run.
+fn some_events() -> (Vec<Event>, Names) {
+    let params = ["hot=1M", "stream=8M"].map(str::to_owned).to_vec();
+    let subject = Subject::Workload("hot-and-stream".to_owned());
+    let request = Request { mem: Some("64M".to_owned()), params, ..Request::new(subject) };
+    let scenario = request.resolve().unwrap();
+    let told = Rc::new(RefCell::new((Vec::new(), Names::default())));
+    let sink = {
+        let told = Rc::clone(&told);
+        move |names: &Names, chunk: &Chunk| {
+            let mut told = told.borrow_mut();
+            told.0.extend(&chunk.events);
+            told.1 = names.clone();
+        }
+    };
+    simulate_with_events(&scenario, "a", &Arc::default(), |_| {}, Detail::Page, sink).unwrap();
+    Rc::into_inner(told).unwrap().into_inner()
+}
+
+/// Reads a recording's events and says what it can of them. Left out: its export as a trace, which has a line for
+/// each page.
+fn tell(folder: &Path) {
+    let question = Question { file: Some("hot".to_owned()), pages: Some(0..=3) };
+    let Ok(Some(with)) = explain::recorded(&folder.to_string_lossy(), &question) else { return };
+    let explained = Explained { recording: &with.recording, events: with.events.as_ref(), with_events: None };
+    let document = views::explain(&explained, &View::default());
+    for format in [Format::Text, Format::Json] {
+        document.render(format, 100);
+    }
+    let _ = heat(folder, &with.recording);
+}
+
+#[test]
+fn events_of_recordings() {
+    let (folder, names) = copy_of(5);
+    fs::create_dir(folder.path().join("events")).unwrap();
+    let (events, of_events) = some_events();
+    let sample = file_of(&events, &of_events);
+    signed_with_events(folder.path(), &names, &sample);
+    let whole = explain::recorded(&folder.path().to_string_lossy(), &Question::default());
+    assert!(whole.unwrap().unwrap().events.is_some());
+    damage("events-of-recordings", vec![sample], move |bytes| {
+        signed_with_events(folder.path(), &names, bytes);
+        tell(folder.path());
+    });
+}
+
+/// Another value in some event: which one, which value, what.
+const CHANGE: usize = 2 + 1 + 8;
+
+fn changed(mut events: Vec<Event>, changes: &[u8]) -> Vec<Event> {
+    for change in changes.chunks_exact(CHANGE) {
+        let place = usize::from(u16::from_le_bytes([change[0], change[1]])) % events.len();
+        let event = &mut events[place];
+        let value = u64::from_le_bytes(change[3..].try_into().unwrap());
+        match change[2] % 8 {
+            0 => event.time_ns = value,
+            1 => event.duration_ns = value,
+            2 => event.page = Some(value >> 14), // More is refused as a whole.
+            3 => event.pages = value as u32 >> 12, // Each page takes its time.
+            4 => event.node = Some(value as u8),
+            5 => event.priority = Some(value as u8),
+            6 => event.order = Some(value as u8),
+            _ => event.value = Some(value.cast_signed()),
+        }
+    }
+    events
+}
+
+/// Files that are whole and say what no run does.
+#[test]
+fn values_of_events() {
+    let (folder, names) = copy_of(5);
+    fs::create_dir(folder.path().join("events")).unwrap();
+    let (mut events, of_events) = some_events();
+    events.truncate(EVENTS_OF_A_FILE);
+    let one = |number: u8, value: u64| [&[number, number, number][..], &value.to_le_bytes()].concat();
+    let samples = [1, 1 << 31, u64::MAX].map(|value| (0..64).flat_map(|number| one(number, value)).collect());
+    damage("values-of-events", samples.to_vec(), move |bytes| {
+        let file = file_of(&changed(events.clone(), bytes), &of_events);
+        signed_with_events(folder.path(), &names, &file);
+        tell(folder.path());
     });
 }
 

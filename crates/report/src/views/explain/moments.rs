@@ -31,8 +31,8 @@ struct Runs {
 impl Runs {
     fn add(&mut self, begin_ns: u64, length_ns: u64, who: &str, pages: u64) {
         self.count += 1;
-        self.total_ns += length_ns;
-        self.pages += pages;
+        self.total_ns = self.total_ns.saturating_add(length_ns);
+        self.pages = self.pages.saturating_add(pages);
         // Told when they end: an earlier one may begin before one that was told first.
         if self.first.as_ref().is_none_or(|(at, _)| begin_ns < *at) {
             self.first = Some((begin_ns, who.to_owned()));
@@ -91,7 +91,7 @@ fn page(names: &Names, event: &Event) -> String {
 impl Moments {
     pub(super) fn take(&mut self, names: &Names, kind: Kind, event: &Event) {
         let task = || text(names, event.task);
-        let end = event.time_ns + event.duration_ns;
+        let end = event.time_ns.saturating_add(event.duration_ns);
         self.last_ns = self.last_ns.max(end);
         let pages = event.value.and_then(|value| u64::try_from(value).ok()).unwrap_or(0);
         match kind {
@@ -101,7 +101,7 @@ impl Moments {
             Kind::KswapdSleeps => {
                 let node = event.node.unwrap_or(0);
                 if let Some(since) = self.awake.remove(&node) {
-                    self.kswapd.entry(node).or_default().add(since, end - since, task(), 0);
+                    self.kswapd.entry(node).or_default().add(since, end.saturating_sub(since), task(), 0);
                 }
             }
             Kind::DirectReclaim => self.direct.add(event.time_ns, event.duration_ns, task(), pages),
