@@ -13,7 +13,7 @@ use crate::asked::Asked;
 use crate::errors::{OrRaised, raised};
 use crate::recording::Recording;
 use crate::run::{stopped, warned};
-use crate::shown::{WIDTH, format_of, framed, html, page, parsed};
+use crate::shown::{WIDTH, figure, figures, format_of, framed, html, page, parsed};
 use crate::table::Table;
 use crate::work::{Watch, Worked, watched};
 
@@ -141,19 +141,13 @@ impl Comparison {
     /// Names of the figures of the page.
     #[getter]
     fn figures(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        let groups = self.groups();
-        let page = page(&groups, Vec::new());
-        let page = report::page::page(&page).or_raised(py)?;
-        Ok(page.figures().into_iter().map(str::to_owned).collect())
+        figures(py, &page(&self.groups(), Vec::new()))
     }
 
     /// A figure of the page as SVG: the one of this name, or the first.
     #[pyo3(signature = (name=None))]
     fn figure(&self, py: Python<'_>, name: Option<&str>) -> PyResult<String> {
-        let groups = self.groups();
-        let page = page(&groups, Vec::new());
-        let page = report::page::page(&page).or_raised(py)?;
-        page.svg(name).ok_or_else(|| raised(py, &lab::page::no_figure(name, &page.figures())))
+        figure(py, &page(&self.groups(), Vec::new()), name)
     }
 
     fn __repr__(&self) -> String {

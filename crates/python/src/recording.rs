@@ -13,7 +13,7 @@ use pyo3::types::PyDict;
 use report::{Group, views};
 
 use crate::errors::OrRaised;
-use crate::shown::{WIDTH, format_of, framed, html, page, parsed};
+use crate::shown::{WIDTH, figure, figures, format_of, framed, html, page, parsed};
 use crate::table::Table;
 
 /// What one run leaves: metrics, counters, samples, waits.
@@ -225,6 +225,18 @@ impl Recording {
     /// The page of `pagetide report`, one HTML file with its figures.
     fn html(&self, py: Python<'_>) -> PyResult<String> {
         html(py, &page(&[self.group()], Vec::new()))
+    }
+
+    /// Names of the figures of the page.
+    #[getter]
+    fn figures(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        figures(py, &page(&[self.group()], Vec::new()))
+    }
+
+    /// A figure of the page as SVG: the one of this name, or the first.
+    #[pyo3(signature = (name=None))]
+    fn figure(&self, py: Python<'_>, name: Option<&str>) -> PyResult<String> {
+        figure(py, &page(&[self.group()], Vec::new()), name)
     }
 
     /// Writes the recording as a new folder, which the command line reads, too.

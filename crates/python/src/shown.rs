@@ -5,7 +5,7 @@ use pyo3::types::PyString;
 use report::page::Page;
 use report::{Format, Group, Style};
 
-use crate::errors::{OrRaised, usage};
+use crate::errors::{OrRaised, raised, usage};
 
 /// Width of tables in columns where nobody says: that of the command line's files.
 pub(crate) const WIDTH: usize = 80;
@@ -37,6 +37,18 @@ pub(crate) fn format_of(py: Python<'_>, given: &str) -> PyResult<Format> {
             Err(usage(py, &format!("unknown format `{other}`: there are `text`, `json`, `csv` and `md`")))
         }
     }
+}
+
+/// Names of the figures of a page.
+pub(crate) fn figures(py: Python<'_>, page: &Page<'_>) -> PyResult<Vec<String>> {
+    let page = report::page::page(page).or_raised(py)?;
+    Ok(page.figures().into_iter().map(str::to_owned).collect())
+}
+
+/// A figure of a page as SVG: the one of this name, or the first.
+pub(crate) fn figure(py: Python<'_>, page: &Page<'_>, name: Option<&str>) -> PyResult<String> {
+    let page = report::page::page(page).or_raised(py)?;
+    page.svg(name).ok_or_else(|| raised(py, &lab::page::no_figure(name, &page.figures())))
 }
 
 /// A page as a file.

@@ -76,3 +76,10 @@ def test_a_notebook_shows_the_page_of_the_report(tmp_path: Path) -> None:
         assert compared.figures[0] in str(error)
     else:
         raise AssertionError("there is no such figure")
+
+
+def test_a_recording_has_the_figures_of_its_page(small: pagetide.Scenario) -> None:
+    recording = pagetide.run(small)
+    assert recording.figures
+    for name in recording.figures:
+        assert recording.figure(name) in recording.html()

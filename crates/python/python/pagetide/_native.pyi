@@ -143,6 +143,11 @@ class Recording:
         """The report of the command line: "text", "json", "csv" or "md"; `all` shows every counter."""
     def html(self) -> str:
         """The page of `pagetide report`: one HTML file with its figures."""
+    @property
+    def figures(self) -> list[str]:
+        """Names of the figures of the page."""
+    def figure(self, name: str | None = None) -> str:
+        """A figure of the page as SVG: the one of this name, or the first."""
     def write(self, path: str | PathLike[str]) -> Recording:
         """Writes the recording as a new folder, which the command line reads, too."""
     def _repr_html_(self) -> str: ...
