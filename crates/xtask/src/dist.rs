@@ -10,8 +10,8 @@
 //! | `SHA256SUMS` | of all of them |
 //!
 //! What cannot be made here is skipped aloud. `--check` holds the crates to `deny.toml` and to the last release,
-//! compiles them from their packages, makes everything twice and compares; `dist/check.rs`. Left out: signatures, and
-//! sending anything anywhere.
+//! compiles them from their packages, makes everything twice and compares (`dist/check.rs`), and installs the Python
+//! packages. Left out: signatures, and sending anything anywhere.
 
 mod bill;
 mod check;
@@ -42,14 +42,16 @@ pub(crate) fn run(arguments: &[&str]) -> Report {
 }
 
 /// The steps of [`check()`].
-pub(crate) const CHECKS: usize = 4;
+pub(crate) const CHECKS: usize = 5;
 
-/// Licences, crates that compile from their packages and keep what they promised, and two builds that are equal.
+/// Licences, crates that compile from their packages and keep what they promised, two builds that are equal, and Python
+/// packages that can be installed.
 pub(crate) fn check(report: &mut Report) {
     report.step("licences and sources of all crates", bill::check);
     report.step("crates from their packages", || outcome(crates::verify()));
     report.step("promises of the crates", crates::keep_promises);
     report.step("what people install, twice", check::run);
+    report.step("Python packages, installed", || python::install(&check::made()));
 }
 
 fn make(report: &mut Report) {

@@ -4,6 +4,7 @@
 //! another compiler, another machine.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 
 use super::{cargo_command, done, told, workshop};
@@ -34,6 +35,11 @@ fn make(name: &str) -> Result<String, String> {
     done(&mut dist)?;
     let sums = place.join("target/dist/SHA256SUMS");
     fs::read_to_string(&sums).map_err(|error| told(&sums, &error))
+}
+
+/// Where the first build has what it made.
+pub(super) fn made() -> PathBuf {
+    workshop("check").join(FOLDERS[0]).join("target/dist")
 }
 
 fn compare(one: &str, other: &str) -> Outcome {

@@ -2,12 +2,13 @@
 //!
 //! One wheel serves every CPython from 3.10 on (abi3). Zig links both, so that they run where an old C library is:
 //! glibc from 2.17 on, musl from 1.2 on. maturin and Zig go into a virtual environment below cargo's target folder.
-//! Left out: other processors, and PyPy.
+//! [`install()`] tries both as a person does. Left out: other processors, PyPy, and a try of the wheel for musl.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::{done, epoch, folder, outcome, program, rust_flags};
+use super::{VERSION, done, epoch, folder, outcome, program, rust_flags, workshop};
 use crate::checkout::{root, target};
 use crate::step::Outcome;
 
@@ -32,6 +33,33 @@ pub(super) fn make() -> Outcome {
         return Outcome::Skipped(format!("maturin and Zig could not be installed: {why}"));
     }
     outcome(make_all(&python))
+}
+
+/// A run from Python.
+const TRY: &str =
+    "import pagetide; pagetide.run('hot-and-stream', mem='128M', params={'hot': '8M', 'stream': '64M'})";
+
+/// Installs what is in `made`, each into an environment of its own: the wheel without a look elsewhere, and the source,
+/// which is compiled into cargo's target folder without optimization.
+pub(super) fn install(made: &Path) -> Outcome {
+    let source = made.join(format!("pagetide-{VERSION}.tar.gz"));
+    if !source.is_file() {
+        return Outcome::Skipped("no Python package was made".to_owned());
+    }
+    let wheel = ["--no-index", "--only-binary=:all:", "--find-links"].map(OsStr::new);
+    let wheel = [&wheel[..], &[made.as_os_str(), OsStr::new("pagetide")]].concat();
+    outcome(try_out("wheel", &wheel).and_then(|()| try_out("source", &[source.as_os_str()])))
+}
+
+fn try_out(name: &str, what: &[&OsStr]) -> Result<(), String> {
+    let environment = workshop(&format!("python-{name}"));
+    done(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment))?;
+    let python = environment.join("bin").join("python");
+    let mut pip = Command::new(&python);
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-cache-dir"]).args(what);
+    pip.env("CARGO_TARGET_DIR", root().join(target())).env("MATURIN_PEP517_ARGS", "--profile dev");
+    done(&mut pip)?;
+    done(Command::new(&python).args(["-c", TRY]).current_dir(&environment))
 }
 
 fn make_all(python: &Path) -> Result<(), String> {
