@@ -32,6 +32,12 @@ pub(crate) enum Quantity {
     Kills,
 }
 
+impl Quantity {
+    const fn is_memory(self) -> bool {
+        !matches!(self, Self::Limit | Self::Waiting | Self::Kills)
+    }
+}
+
 /// cAdvisor's names, as its page on Prometheus lists them; on cgroup v2 `rss` is `anon` of `memory.stat`.
 const NAMES: [(&str, Quantity); 8] = [
     ("container_memory_usage_bytes", Quantity::Usage),
@@ -45,6 +51,8 @@ const NAMES: [(&str, Quantity); 8] = [
 ];
 /// Times beyond this are no seconds: it is the year 5138.
 const SECONDS_MAX: f64 = 1e11;
+/// No memory is larger than an EiB. A limit may be: it stands for none.
+const BYTES_MAX: f64 = (1_u64 << 60) as f64;
 /// Samples of all series together: more is no file of a few containers.
 const SAMPLES_MAX: usize = 50_000_000;
 
@@ -119,6 +127,9 @@ impl All {
         // What Prometheus writes where there is nothing; and no memory is negative.
         if !value.is_finite() || value < 0.0 {
             return Ok(());
+        }
+        if quantity.is_memory() && value > BYTES_MAX {
+            return Err(format!("`{value:e}` is no amount of memory"));
         }
         self.samples += 1;
         if self.samples > SAMPLES_MAX {

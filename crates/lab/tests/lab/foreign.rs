@@ -84,6 +84,9 @@ fn series_of_prometheus() {
         fs::write(&path, sample).unwrap();
         assert!(is_watched(&path) && request.judge().is_ok(), "{:?}", request.judge());
     }
+    fs::write(&path, SCRAPES.replace("4.5e+08", "4.5e+82")).unwrap();
+    let told = request.judge().unwrap_err().to_string();
+    assert!(told.contains("4.5e82"), "{told}");
     damage("series-of-prometheus", vec![SCRAPES.into(), ANSWER.into()], move |bytes| {
         fs::write(&path, bytes).unwrap();
         let _ = is_watched(&path);
@@ -269,7 +272,7 @@ fn changed(mut events: Vec<Event>, changes: &[u8]) -> Vec<Event> {
             0 => event.time_ns = value,
             1 => event.duration_ns = value,
             2 => event.page = Some(value >> 14), // More is refused as a whole.
-            3 => event.pages = value as u32 >> 12, // Each page takes its time.
+            3 => event.pages = value as u32 >> 24, // Each page takes its time.
             4 => event.node = Some(value as u8),
             5 => event.priority = Some(value as u8),
             6 => event.order = Some(value as u8),

@@ -148,3 +148,19 @@ fn a_damaged_chunk_is_told_and_ends_the_reading() {
     fs::create_dir(target.join("series")).unwrap();
     assert!(matches!(&outcomes()[1], Err(RecordingError::Damaged { .. })));
 }
+
+#[test]
+fn a_page_beyond_the_largest_file_is_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut names = Names::default();
+    let mut chunk = events(&mut names, 0, FIRST_CHUNK as u64);
+    for (page, fits) in [((1 << 51) - 7, true), ((1 << 51) - 6, false), (u64::MAX, false)] {
+        (chunk.events[1].page, chunk.events[1].pages) = (Some(page), 7);
+        let _ = fs::remove_dir_all(folder.path().join(EVENTS));
+        EventWriter::create(folder.path()).unwrap().append(&chunk, &names).unwrap();
+        let path = folder.path().join(event_file(0));
+        let columns = table::decode(fs::read(&path).unwrap(), &path).unwrap();
+        let read = crate::event_columns::events(columns, &mut Names::default());
+        assert_eq!(read.is_ok(), fits, "{page}: {:?}", read.err());
+    }
+}
