@@ -105,14 +105,12 @@ fn epoch() -> Result<String, String> {
 }
 
 /// Flags of the compiler for code that does not tell where it was compiled, as cargo takes them from the environment.
-/// Symbols go by a flag, too: of a package with a level of its own, cargo takes no more than debug information away.
+/// They are the same whatever cargo has fetched. Symbols go by a flag, too: of a package with a level of its own, cargo takes no more than debug information away.
 fn rust_flags() -> String {
-    let mut flags = vec!["-Cstrip=symbols".to_owned()];
-    flags.push(format!("--remap-path-prefix={}=pagetide", root().display()));
-    for index in fs::read_dir(cargo_home().join("registry/src")).into_iter().flatten().flatten() {
-        flags.push(format!("--remap-path-prefix={}=crates", index.path().display()));
-    }
-    flags.join("\u{1f}")
+    let crates = cargo_home().join("registry/src");
+    let paths = [(root(), "pagetide"), (crates, "crates")];
+    let paths = paths.map(|(path, name)| format!("--remap-path-prefix={}={name}", path.display()));
+    ["-Cstrip=symbols", &paths[0], &paths[1]].join("\u{1f}")
 }
 
 /// Where cargo keeps what it fetched.
