@@ -105,7 +105,8 @@ fn epoch() -> Result<String, String> {
 }
 
 /// Flags of the compiler for code that does not tell where it was compiled, as cargo takes them from the environment.
-/// They are the same whatever cargo has fetched. Symbols go by a flag, too: of a package with a level of its own, cargo takes no more than debug information away.
+/// They are the same whatever cargo has fetched. Symbols go by a flag, too: of a package with a level of its own, cargo
+/// takes no more than debug information away.
 fn rust_flags() -> String {
     let crates = cargo_home().join("registry/src");
     let paths = [(root(), "pagetide"), (crates, "crates")];
