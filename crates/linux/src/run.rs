@@ -30,7 +30,7 @@ use crate::monitor::Monitor;
 use crate::process::{self, Child, Ended, Group, block_on};
 use crate::spec::{CgroupVersion, LinuxResult, LinuxRun, OomKill, Told};
 use crate::sysctls::Sysctls;
-use crate::system::{LinuxSystem, Shared, monotonic};
+use crate::system::{LinuxSystem, Shared, content, monotonic};
 use crate::tracefs::Tracing;
 
 /// The longest time without a look at `stop`.
@@ -214,6 +214,7 @@ impl Running {
                 tree: tree.clone(),
                 control,
                 host_wide: spec.host_wide,
+                content: content(spec.alone),
                 memory: spec.limit.map_or(total, |limit| limit.to_pages_floor().min(total)),
                 seed: spec.seed,
                 started,

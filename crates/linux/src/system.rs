@@ -43,6 +43,8 @@ const BUFFER: usize = 1 << 20;
 const LAY_OUT_STEP: u64 = 32 << 20;
 /// Content of files. Not zero, which some filesystems store as a hole.
 const CONTENT: u8 = 0xa5;
+/// Content of files in a guest of our own, whose filesystems store all: its disk stays a hole of the host's file.
+const CONTENT_IN_GUESTS: u8 = 0;
 
 /// A task's handle on the kernel.
 #[derive(Clone)]
@@ -55,6 +57,8 @@ pub(crate) struct Shared {
     pub(crate) tree: Tree,
     pub(crate) control: Sender,
     pub(crate) host_wide: bool,
+    /// Each byte of files.
+    pub(crate) content: u8,
     pub(crate) memory: Pages,
     pub(crate) seed: Seed,
     pub(crate) started: Nanos,
@@ -108,7 +112,7 @@ impl LinuxSystem {
         let mut buffer = self.0.buffer.borrow_mut();
         let wanted = len.min(BUFFER as u64) as usize;
         if buffer.len() < wanted {
-            buffer.resize(wanted, CONTENT);
+            buffer.resize(wanted, self.0.content);
         }
         let mut done = 0;
         while done < len {
@@ -123,7 +127,7 @@ impl LinuxSystem {
         Ok(done)
     }
 
-    fn lay_out(path: &Path, size: u64) -> io::Result<()> {
+    fn lay_out(&self, path: &Path, size: u64) -> io::Result<()> {
         let file = OpenOptions::new().write(true).create_new(true).open(path)?;
         if size > 0 {
             // Contiguous blocks where the filesystem knows how; written blocks come below anyway.
@@ -133,7 +137,7 @@ impl LinuxSystem {
         while offset < size {
             let end = size.min(offset + LAY_OUT_STEP);
             while offset < end {
-                offset += write_content(&file, offset, end - offset)?;
+                offset += write_content(&file, self.0.content, offset, end - offset)?;
             }
             evict(&file)?;
         }
@@ -143,9 +147,9 @@ impl LinuxSystem {
 
 /// Writes at most `len` bytes at `offset` in one call, from a small buffer many times over: what a task takes to lay
 /// files out must not be memory that it has during its run.
-fn write_content(file: &File, offset: u64, len: u64) -> io::Result<u64> {
+fn write_content(file: &File, content: u8, offset: u64, len: u64) -> io::Result<u64> {
     const PART: usize = 16 << 10;
-    let part = vec![CONTENT; PART.min(len as usize)];
+    let part = vec![content; PART.min(len as usize)];
     let times = (len as usize / part.len()).min(BUFFER / PART);
     let written = rustix::io::pwritev(file, &vec![IoSlice::new(&part); times], offset)? as u64;
     if written == 0 { Err(io::ErrorKind::WriteZero.into()) } else { Ok(written) }
@@ -170,6 +174,11 @@ fn evict_all(directory: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// What files are of.
+pub(crate) fn content(in_guest: bool) -> u8 {
+    if in_guest { CONTENT_IN_GUESTS } else { CONTENT }
 }
 
 /// The file of a sysctl below `/proc/sys`, by either form of its name; those of the multi-gen LRU and of zswap are in
@@ -344,7 +353,7 @@ impl System for LinuxSystem {
         self.0.control.send(&Message::LaysOut(true));
         let laid_out = files.iter().try_for_each(|(path, size)| {
             let target = self.path("lay_out_file", path)?;
-            Self::lay_out(&target, size.get()).map_err(|error| failed("lay_out_file", path, &error))
+            self.lay_out(&target, size.get()).map_err(|error| failed("lay_out_file", path, &error))
         });
         self.0.control.send(&Message::LaysOut(false));
         laid_out

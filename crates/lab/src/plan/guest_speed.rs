@@ -113,7 +113,8 @@ fn fitted(
     model: &dyn Fn(&Costs, &str) -> Result<f64, LabError>,
     took: &dyn Fn(&str) -> Option<f64>,
 ) -> Result<Costs, LabError> {
-    const STEP: Nanos = Nanos(1_000);
+    // Phases with a disk end by ticks: a step is to be many of these.
+    const STEP: Nanos = Nanos(10_000);
     let machine = MachineSpec::find(UML_MACHINE).expect("it is one of the machines");
     let named = |name: &str| PHASES.iter().any(|(_, cost, others)| *cost == name || others.contains(&name));
     let mut costs: Costs = machine.costs.names().filter(|(name, _)| named(name)).collect();
@@ -129,7 +130,11 @@ fn fitted(
         let (now, then) = (model(&costs, phase)?, model(&dearer, phase)?);
         let Nanos(before) = costs[place].1;
         let per_nano = (then - now) / STEP.0 as f64;
-        let after = (before as f64 + ((wanted - now) / per_nano)).max(least[place]);
+        let after = match per_nano > 0.0 {
+            true => (before as f64 + ((wanted - now) / per_nano)).max(least[place]),
+            // The phase does not depend on it.
+            false => before as f64,
+        };
         costs[place].1 = Nanos(after.round() as u64);
         let factor = after / before as f64;
         for (_, cost) in costs.iter_mut().filter(|(other, _)| others.contains(other)) {

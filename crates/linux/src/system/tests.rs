@@ -41,6 +41,7 @@ fn plain(groups: &[&str]) -> (tempfile::TempDir, LinuxSystem, crate::control::Re
         tree,
         control,
         host_wide: false,
+        content: CONTENT,
         memory,
         seed,
         started,

@@ -60,6 +60,7 @@ mod sys;
 #[cfg(test)]
 mod tests {
     use std::os::fd::AsRawFd as _;
+    use std::os::unix::fs::MetadataExt as _;
 
     use super::batch::{At, Batch, Kind};
     use super::sys::IoVec;
@@ -98,6 +99,39 @@ mod tests {
             let is_there = number < 40 || number == 50;
             assert_eq!(bytes, if is_there { page(number).1 } else { [0; 4096] }, "page {number}");
         }
+    }
+
+    #[test]
+    fn zeros_stay_holes_and_are_written_over_what_lies_there() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let (fd, blocks) = (file.as_file().as_raw_fd(), || file.as_file().metadata().unwrap().blocks());
+        file.as_file().set_len(8 * 4096).unwrap();
+        let mut batch = Batch::new();
+        let mut last_byte = [0; 4096];
+        last_byte[4095] = 1;
+        let mut written = [(0, [0; 4096]), (1, [0; 4096]), (4, [7; 4096]), (6, last_byte)];
+        add(&mut batch, Kind::Write, fd, &mut written[..2]).unwrap();
+        batch.flush().unwrap();
+        assert_eq!(blocks(), 0, "the host holds none of it");
+        add(&mut batch, Kind::Write, fd, &mut written[2..]).unwrap();
+        batch.flush().unwrap();
+        assert_ne!(blocks(), 0);
+        let mut read = |page: i64| {
+            let mut read = [(page, [0xff; 4096])];
+            add(&mut batch, Kind::Read, fd, &mut read).unwrap();
+            batch.flush().unwrap();
+            read[0].1
+        };
+        for (page, bytes) in [(0, [0; 4096]), (3, [0; 4096]), (4, [7; 4096]), (6, last_byte), (9, [0; 4096])] {
+            assert_eq!(read(page), bytes, "page {page}");
+        }
+        let mut zeros = [(4, [0; 4096])];
+        add(&mut batch, Kind::Write, fd, &mut zeros).unwrap();
+        batch.flush().unwrap();
+        let mut read = [(4, [0xff; 4096])];
+        add(&mut batch, Kind::Read, fd, &mut read).unwrap();
+        batch.flush().unwrap();
+        assert_eq!(read[0].1, [0; 4096], "what lay there is gone");
     }
 
     #[test]
