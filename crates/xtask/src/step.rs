@@ -44,7 +44,7 @@ struct Complaints {
 impl Complaints {
     /// As many lines as one reads.
     const MOST: usize = 60;
-    const MARKS: [&str; 4] = ["FAILED", " failed: ", "panicked at", "error: "];
+    const MARKS: [&str; 4] = ["FAILED", " failed: ", "panicked at", "error: test failed"];
 
     fn look(&mut self, line: &str) {
         // The text of a panic is below its place.

@@ -122,7 +122,8 @@ mod tests {
             batch.flush().unwrap();
             read[0].1
         };
-        for (page, bytes) in [(0, [0; 4096]), (3, [0; 4096]), (4, [7; 4096]), (6, last_byte), (9, [0; 4096])] {
+        for (page, bytes) in [(0, [0; 4096]), (3, [0; 4096]), (4, [7; 4096]), (6, last_byte), (9, [0; 4096])]
+        {
             assert_eq!(read(page), bytes, "page {page}");
         }
         let mut zeros = [(4, [0; 4096])];
