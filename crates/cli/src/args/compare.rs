@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{EventsArgs, Format, PlotArgs, ScenarioArgs};
+use super::{EventsArgs, Format, PlotArgs, RunArgs, ScenarioArgs};
 
 /// Whose tables a comparison prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -86,4 +86,27 @@ pub(crate) struct CompareArgs {
     pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) plot: PlotArgs,
+}
+
+impl CompareArgs {
+    /// What a run on several backends asks for.
+    pub(crate) fn of_run(run: &RunArgs) -> Self {
+        Self {
+            subjects: vec![run.subject.clone()],
+            scenario: run.scenario.clone(),
+            kernels: run.kernel.iter().cloned().collect(),
+            seeds: None,
+            jobs: None,
+            out: run.out.clone(),
+            resume: false,
+            fail_if: Vec::new(),
+            junit: None,
+            sarif: None,
+            events: run.events.clone(),
+            format: run.format,
+            style: Style::Own,
+            all: run.all,
+            plot: run.plot.clone(),
+        }
+    }
 }

@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use lab::Detail;
 
 /// For commands that keep recordings with `--out`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct EventsArgs {
     /// Events to keep with the recording, for `explain`, `trace` and heatmaps: those of reclaim, or of all pages
     #[arg(long = "events", value_enum, default_value_t = Events::None, value_name = "WHICH", requires = "out")]

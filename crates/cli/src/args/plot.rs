@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct PlotArgs {
     /// Write one figure as SVG, too [example: story.svg]
     #[arg(long, value_name = "FILE", help_heading = "Output")]

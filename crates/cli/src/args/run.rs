@@ -11,7 +11,7 @@ use super::{EventsArgs, Format, PlotArgs, ScenarioArgs};
   pagetide run hot-and-stream --kernel linux-5.4+root-aging
   pagetide run hot-and-stream --param stream=2G --mem 512M --format json
   pagetide run scenario.toml --out recordings/first
-  pagetide run my-server.toml --on uml:6.12")]
+  pagetide run my-server.toml --on sim --on uml:6.12     the same as `compare`")]
 pub(crate) struct RunArgs {
     /// Workload by name, or a file: your own or a scenario (*.toml), fio jobs (*.fio) [example: hot-and-stream]
     #[arg(value_name = "WORKLOAD|FILE")]

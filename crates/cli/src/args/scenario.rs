@@ -7,7 +7,7 @@ use clap::Args;
 use super::small_count;
 
 /// The shape of a guest.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct GuestArgs {
     /// With `--on uml:` or `vm:`: CPUs [default: 2; of `uml:` 1] [example: 4]
     #[arg(long = "vm-cpus", value_name = "N", value_parser = small_count, allow_negative_numbers = true, help_heading = "Guest")]
@@ -24,7 +24,7 @@ pub(crate) struct GuestArgs {
 }
 
 /// What a run on this host may do.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct HostArgs {
     /// With `--on host`: memory of all that the run does [default: 256M] [example: 512M]
     #[arg(long, value_name = "SIZE", help_heading = "Host", allow_hyphen_values = true)]
@@ -55,7 +55,7 @@ impl HostArgs {
 }
 
 /// What a scenario is made from, but for the kernel.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct ScenarioArgs {
     /// Parameter of the workload; may be repeated [default: see `list workloads`] [example: hot=50M]
     #[arg(long = "param", value_name = "NAME=VALUE", help_heading = "Run", allow_hyphen_values = true)]

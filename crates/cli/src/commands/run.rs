@@ -1,16 +1,22 @@
-//! `pagetide run`: one scenario, one recording.
+//! `pagetide run`: one scenario, one recording; with a second `--on`, what `compare` makes of both.
 
 use lab::worlds::WorldsError;
 use lab::{Backend, Batch, LabError, PlannedRun, check_new_folder, command, run_all, view};
 use report::views;
 
-use super::{check_events, keep_runs, planned_run, plot, told_of_runs};
-use crate::args::{Format, RunArgs};
+use super::{check_events, compare, keep_runs, planned_run, plot, told_of_runs};
+use crate::args::{CompareArgs, Format, RunArgs};
 use crate::printer::{Failure, Printer};
 use crate::progress::RunProgress;
 
 pub(crate) fn run(args: &RunArgs, printer: &Printer) -> Result<(), Failure> {
     let RunArgs { subject, kernel, scenario, .. } = args;
+    if scenario.backends.len() > 1 {
+        return match scenario.backends.iter().find(|on| *on != "sim").filter(|_| args.check) {
+            Some(real) => Err(LabError::from(WorldsError::CheckOn(real.clone())).into()),
+            None => compare::compare(&CompareArgs::of_run(args), printer),
+        };
+    }
     plot::check(&args.plot)?;
     let planned = planned_run("run", subject, kernel.as_ref(), scenario, printer)?;
     let Some((planned, policy)) = planned else { return Ok(()) };

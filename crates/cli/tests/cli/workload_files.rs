@@ -44,6 +44,21 @@ fn every_example_runs_the_same_twice_and_again_from_its_recording() {
 }
 
 #[test]
+fn a_run_on_two_backends_is_their_comparison() {
+    let scene = Scene::new();
+    scene.file("my.toml", read_to_string(examples("workloads").join("hot-and-scan.toml")).unwrap());
+    let told =
+        |command: &str| scene.shown(&format!("{command} my.toml --on sim --on uml:9.9 --seed 3 --dry-run"));
+    assert_eq!(told("run"), told("compare"));
+    insta::assert_snapshot!(refused(&scene, &["run my.toml --on sim --on uml:6.12 --check"]), @r#"
+    $ run my.toml --on sim --on uml:6.12 --check
+    error: `--check` looks at the model's own state, and `--on uml:6.12` has none
+    hint: leave `--on` out, or `--check`
+    exit 1
+    "#);
+}
+
+#[test]
 fn the_page_shows_an_example_as_it_is() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/workload-files.md");
     let page = read_to_string(page).unwrap();

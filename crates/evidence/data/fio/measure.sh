@@ -13,7 +13,7 @@ if [ "${1:-}" = --inside ]; then
     mount -t "$filesystem" /dev/ubda /mnt/disk
     cd /mnt/disk
     fio --create_only=1 "$job" >/dev/null 2>&1
-    grep -q create_on_open=1 "$job" && rm -f ./*
+    if grep -q create_on_open=1 "$job"; then find . -type f -delete; fi
     sync
     echo 3 >/proc/sys/vm/drop_caches
     cat /proc/vmstat >/mnt/before
