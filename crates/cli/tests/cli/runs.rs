@@ -133,7 +133,7 @@ fn help_of_each_command() {
       pagetide run hot-and-stream --kernel linux-5.4+root-aging
       pagetide run hot-and-stream --param stream=2G --mem 512M --format json
       pagetide run scenario.toml --out recordings/first
-      pagetide run my-server.toml --on uml:6.12
+      pagetide run my-server.toml --on sim --on uml:6.12     the same as `compare`
     exit 0
     ");
     insta::assert_snapshot!(scene.shown("compare -h"), @"

@@ -228,33 +228,6 @@ fn what_is_wrong_with_a_file_is_told_at_its_line() {
     );
 }
 
-/// Measured by `crates/evidence/data/fio/measure.sh` with fio 3.33 on 6.1.176 and ext4 in 512 MiB, of which fio itself
-/// has 40: KiB read, KiB written, pages reclaimed. docs/workload-files.md shows them.
-#[test]
-fn jobs_of_fio_move_what_the_real_fio_moves() {
-    let scene = Scene::new();
-    for (name, read, written, reclaimed, share) in [
-        ("scan", 2_097_152.0, 0.0, 272_659.0, 0.12),
-        ("lookup", 80_304.0, 0.0, 0.0, 0.05),
-        ("create", 20.0, 489_084.0, 30_455.0, 0.20),
-    ] {
-        scene.file(
-            &format!("{name}.fio"),
-            read_to_string(examples("fio").join(format!("{name}.fio"))).unwrap(),
-        );
-        let run =
-            format!("run {name}.fio --kernel linux-6.1 --machine guest-uml --mem 472M --all --format json");
-        let told: serde_json::Value = serde_json::from_str(&scene.data(&run)).unwrap();
-        let counter = |key: &str| told["runs"][0]["vmstat"][key].as_f64().unwrap_or(0.0);
-        let is_near =
-            |own: f64, real: f64, share: f64| (own - real).abs() <= share * real.max(own.min(1000.0));
-        assert!(is_near(counter("pgpgin"), read, 0.05), "{name} reads {}", counter("pgpgin"));
-        assert!(is_near(counter("pgpgout"), written, 0.05), "{name} writes {}", counter("pgpgout"));
-        let stolen = counter("pgsteal_kswapd") + counter("pgsteal_direct");
-        assert!(is_near(stolen, reclaimed, share), "{name} reclaims {stolen}");
-    }
-}
-
 /// The places of the first size were kept, and lay outside of the smaller mapping.
 #[test]
 fn a_mapping_may_have_another_size_when_a_loop_comes_again() {

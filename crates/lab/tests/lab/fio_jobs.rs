@@ -3,8 +3,8 @@
 use pagetide_lab::{Control, PlannedRun, Recording, Request, Subject, run_all};
 
 /// What fio 3.33 made guests of 6.1 with 512 MiB count, ext4, the mean of two runs
-/// (`crates/evidence/data/fio/measure.sh`): KiB read and written, pages allocated and scanned, and how many more pages of
-/// slab there were at the end.
+/// (`crates/evidence/data/fio/measure.sh`): KiB read and written, pages allocated and scanned, and how many more pages
+/// of slab there were at the end.
 struct Counted {
     job: &'static str,
     pgpgin: f64,
