@@ -8,7 +8,7 @@
 //!
 //! Left out: making and removing directories, see [`crate::host`].
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -214,6 +214,7 @@ impl Running {
                 tree: tree.clone(),
                 control,
                 host_wide: spec.host_wide,
+                vmstat: OnceCell::new(),
                 content: content(spec.alone),
                 memory: spec.limit.map_or(total, |limit| limit.to_pages_floor().min(total)),
                 seed: spec.seed,

@@ -9,7 +9,7 @@
 //!
 //! Left out: content (files hold one repeated byte). Next: [`crate::cgroup`], [`crate::memory`].
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::fs::{self, File, OpenOptions};
 use std::future::Future;
 use std::io::{self, IoSlice};
@@ -57,6 +57,8 @@ pub(crate) struct Shared {
     pub(crate) tree: Tree,
     pub(crate) control: Sender,
     pub(crate) host_wide: bool,
+    /// `/proc/vmstat`, once somebody has asked for kills.
+    pub(crate) vmstat: OnceCell<File>,
     /// Each byte of files.
     pub(crate) content: u8,
     pub(crate) memory: Pages,
@@ -174,6 +176,12 @@ fn evict_all(directory: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The count of OOM kills in the first part of `/proc/vmstat`, if its line is there whole.
+fn kills_in(vmstat: &[u8]) -> Option<u64> {
+    let (_, count) = str::from_utf8(vmstat).ok()?.split_once("\noom_kill ")?;
+    count.split_once('\n')?.0.parse().ok()
 }
 
 /// What files are of.
@@ -580,9 +588,26 @@ impl System for LinuxSystem {
 
     async fn oom_kills(&self) -> Result<u64, SystemError> {
         let path = "/proc/vmstat";
-        let text = fs::read_to_string(path).map_err(|error| failed("read", path, &error))?;
-        let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
-        Ok(count.and_then(|count| count.trim().parse().ok()).unwrap_or(0))
+        // It stays open: who pins memory asks every 32 pages, and a call takes a guest as long as mapping four.
+        let file = match self.0.vmstat.get() {
+            Some(file) => file,
+            None => {
+                let file = File::open(path).map_err(|error| failed("open", path, &error))?;
+                self.0.vmstat.get_or_init(|| file)
+            }
+        };
+        // A call reads a page of it at most.
+        let (mut text, mut part) = (Vec::new(), [0; units::PAGE_SIZE as usize]);
+        loop {
+            let len =
+                file.read_at(&mut part, text.len() as u64).map_err(|error| failed("read", path, &error))?;
+            text.extend(&part[..len]);
+            match kills_in(&text) {
+                Some(kills) => return Ok(kills),
+                None if len == 0 => return Ok(0),
+                None => {}
+            }
+        }
     }
 
     async fn vmstat(&self) -> Result<Vec<(String, u64)>, SystemError> {

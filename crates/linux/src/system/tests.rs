@@ -41,6 +41,7 @@ fn plain(groups: &[&str]) -> (tempfile::TempDir, LinuxSystem, crate::control::Re
         tree,
         control,
         host_wide: false,
+        vmstat: OnceCell::new(),
         content: CONTENT,
         memory,
         seed,
@@ -78,6 +79,18 @@ fn a_task_works_on_files_in_its_own_process_and_hands_back_what_it_saw() {
     assert_eq!(fs::read_to_string(root.path().join("cgroup/A/cgroup.procs")).unwrap(), "0");
     let content = fs::read(root.path().join("files/old")).unwrap();
     assert!(content.len() == 3 * 4096 + 1 && content.iter().all(|&byte| byte == CONTENT));
+}
+
+#[test]
+fn the_count_of_kills_is_read_once_its_line_is_whole() {
+    let text = "nr_free_pages 7\noom_kill 12\nnuma_hit 3\n";
+    assert_eq!(kills_in(text.as_bytes()), Some(12));
+    assert_eq!(kills_in(&text.as_bytes()[.."nr_free_pages 7\noom_kill 1".len()]), None);
+    assert_eq!(kills_in(b"nr_free_pages 7\n"), None);
+    let (_root, system, _receiver) = plain(&[]);
+    let (first, second) =
+        block_on(async { (system.oom_kills().await.unwrap(), system.oom_kills().await.unwrap()) });
+    assert!(second >= first);
 }
 
 #[test]
