@@ -72,6 +72,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         mem.set_xfs_log_size(config.xfs_log_size);
         mem.draw_lots(config.seed);
         mem.set_page_tables(machine.build().page_tables);
+        if machine.build().uniprocessor.is_some_and(|build| !build.page_lists) {
+            mem.core.alloc.go_without_lists();
+        }
         if let Some(policy) = config.policy {
             mem.attach_policy(policy);
         }
@@ -171,8 +174,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         };
         let kernel = self.clone();
         machine.spawn("memcg-stat-flush", None, async move { kernel.flush_stats_forever(first).await });
-        let (kernel, first) = (self.clone(), phase("vmstat-worker", VMSTAT_PERIOD));
-        machine.spawn("vmstat-worker", None, async move { kernel.vmstat_forever(first).await });
+        if !self.is_uniprocessor() {
+            let (kernel, first) = (self.clone(), phase("vmstat-worker", VMSTAT_PERIOD));
+            machine.spawn("vmstat-worker", None, async move { kernel.vmstat_forever(first).await });
+        }
         for device in self.disks() {
             let kernel = self.clone();
             let name = if device == 0 { "flusher".to_string() } else { format!("flusher{device}") };

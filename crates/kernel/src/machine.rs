@@ -8,6 +8,7 @@
 //! `.await` stands only where Linux could schedule, and its [`WaitReason`] names the sleep.
 
 use std::future::Future;
+use std::ops::Add;
 use std::rc::Rc;
 
 use mm::base::layout::PageTables;
@@ -240,18 +241,30 @@ pub struct KernelBuild {
     pub since_boot: Option<Nanos>,
     /// Who walks the page tables of its programs.
     pub page_tables: PageTables,
+    /// What is missing as it is built for one CPU (`CONFIG_SMP=n`); none: it is for many.
+    pub uniprocessor: Option<Uniprocessor>,
     /// Where stacks of tasks lie.
     pub stacks: Stacks,
     /// What a process costs by itself.
     pub process: ProcessCost,
     /// What starts and watches a run costs.
     pub run: RunCost,
+    /// The same of reading a workload that is a file.
+    pub workload_file: RunCost,
     /// When files were written that lie there when a run begins.
     pub laid_out: LaidOut,
     /// What slab is made of.
     pub slab: SlabBuild,
     /// Writes that the queue of a disk holds before their sender sleeps (`nr_requests`); none: 128.
     pub requests_max: Option<u32>,
+}
+
+/// A kernel for one CPU: it has no worker that tends per-CPU statistics and lists, and each switch of tasks ends a
+/// grace period of RCU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Uniprocessor {
+    /// Whether its per-CPU lists of pages hold any.
+    pub page_lists: bool,
 }
 
 /// When files were written that lie there when a run begins.
@@ -271,6 +284,17 @@ pub struct ProcessCost {
     pub fork: OwnPages,
     /// Once it has moved itself into its cgroup, which pays for no more than this. None: it begins there.
     pub moved: Option<OwnPages>,
+    /// What starting it costs more once whoever starts it has been told of the end of others.
+    pub grown: Option<Grown>,
+}
+
+/// What a process costs more that is started by one with more pages of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grown {
+    /// Faults on pages that both have.
+    pub faults: u32,
+    /// Entries of its page tables that change and must be told to who walks them.
+    pub remaps: u32,
 }
 
 /// Pages of a process, and the faults by which it gets them and finds those of its program.
@@ -287,7 +311,7 @@ pub struct OwnPages {
 impl Default for ProcessCost {
     /// A small static program in guests of QEMU.
     fn default() -> Self {
-        Self { fork: OwnPages { anon: 45, kernel: 19, faults: 0 }, moved: None }
+        Self { fork: OwnPages { anon: 45, kernel: 19, faults: 0 }, moved: None, grown: None }
     }
 }
 
@@ -298,8 +322,20 @@ pub struct RunCost {
     pub faults: u32,
     /// Pages allocated and freed.
     pub allocated: u32,
-    /// Pages freed; at least as many.
+    /// Pages freed.
     pub freed: u32,
+}
+
+impl Add for RunCost {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            faults: self.faults + other.faults,
+            allocated: self.allocated + other.allocated,
+            freed: self.freed + other.freed,
+        }
+    }
 }
 
 /// Where the four pages of a task's kernel stack lie.

@@ -67,11 +67,28 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 let _ = self.machine().wait(self.shared.rcu, WaitReason::Periodic, None).await;
             }
             let stacks = std::mem::take(&mut self.shared.processes.borrow_mut().stacks);
-            self.machine().sleep(self.ticks(GRACE_PERIOD_TICKS), WaitReason::Periodic).await;
-            let cpu = self.machine().current_cpu();
-            let freed = self.mem(|mem| mem.grace_period_ended(cpu));
-            self.machine().charge(CostOp::SlabObject, freed);
-            self.free_stacks(stacks);
+            let ticks = if self.is_uniprocessor() { 1 } else { GRACE_PERIOD_TICKS };
+            self.machine().sleep(self.ticks(ticks), WaitReason::Periodic).await;
+            self.end_grace_period(stacks);
+        }
+    }
+
+    pub(crate) fn is_uniprocessor(&self) -> bool {
+        self.machine().build().uniprocessor.is_some()
+    }
+
+    fn end_grace_period(&self, stacks: Vec<(Pfn, MemcgId)>) {
+        let cpu = self.machine().current_cpu();
+        let freed = self.mem(|mem| mem.grace_period_ended(cpu));
+        self.machine().charge(CostOp::SlabObject, freed);
+        self.free_stacks(stacks);
+    }
+
+    /// The program has ended. On one CPU the monitor's turn ends the grace period.
+    pub fn monitor_takes_over(&self) {
+        if self.is_uniprocessor() {
+            let stacks = std::mem::take(&mut self.shared.processes.borrow_mut().stacks);
+            self.end_grace_period(stacks);
         }
     }
 

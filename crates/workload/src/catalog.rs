@@ -264,6 +264,11 @@ impl WorkloadSpec {
         Self::find(name).ok().or_else(|| files.iter().rev().find(|spec| spec.name == name).copied())
     }
 
+    /// Whether it is a file, be it in the library, that is read when a run begins.
+    pub const fn is_file(&self) -> bool {
+        matches!(self.build, Build::Written(_))
+    }
+
     /// The text of the file that it comes from, if that is not in the library.
     pub fn file_text(&self) -> Option<&'static str> {
         match self.build {

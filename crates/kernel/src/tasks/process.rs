@@ -144,6 +144,9 @@ pub(crate) struct ProcessState {
 pub(crate) struct Processes {
     pub(crate) list: Vec<Process>,
     pub(crate) next: u32,
-    /// Stacks of those that ended, each in one block, with who pays: a grace period of RCU later they are free.
+    /// Somebody was told of the end of one.
+    pub(crate) has_reaped: bool,
+    /// Stacks of those that ended and were waited for, each in one block, with who pays: a grace period of RCU later
+    /// they are free.
     pub(crate) stacks: Vec<(Pfn, MemcgId)>,
 }

@@ -13,7 +13,7 @@ use units::{Order, Pfn};
 use crate::anon::area::{AnonArea, HugeAdvice};
 use crate::errno::Errno;
 use crate::handle::Kernel;
-use crate::machine::{CostOp, Machine, OwnPages, ProcessCost, RunCost, Stacks};
+use crate::machine::{CostOp, Grown, Machine, OwnPages, ProcessCost, RunCost, Stacks};
 use crate::tasks::process::{Process, ProcessId, ProcessState, STACK_ORDER};
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
@@ -23,7 +23,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// `NoMem`; what was allocated so far is given back.
     pub async fn process_start(&self, name: &str, memcg: MemcgId) -> Result<Process, Errno> {
         let anon = self.mem(|mem| mem.anon_create());
-        let ProcessCost { fork, moved } = self.machine().build().process;
+        let ProcessCost { fork, moved, .. } = self.machine().build().process;
         let pages = u64::from(fork.anon + moved.map_or(0, |moved| moved.anon));
         let own = AnonArea { anon, file: None, shared: false, pages, advice: HugeAdvice::None };
         let process = {
@@ -50,12 +50,26 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             processes.list.push(process.clone());
             process
         };
+        self.pay_for_grown_parent(memcg);
         let started = self.populate(&process, fork, 0).await;
         if let Err(errno) = started {
             self.process_exit(&process);
+            self.process_reaped(&process);
             return Err(errno);
         }
         Ok(process)
+    }
+
+    /// Once whoever starts processes has been told of the end of some, it has more pages that a process is started
+    /// with, and each of them is to be written to again.
+    fn pay_for_grown_parent(&self, memcg: MemcgId) {
+        if let Some(Grown { faults, remaps }) = self.machine().build().process.grown
+            && self.shared.processes.borrow().has_reaped
+        {
+            self.take_faults(memcg, faults);
+            self.machine().charge(CostOp::MinorFault, u64::from(faults));
+            self.machine().charge(CostOp::Remap, u64::from(remaps));
+        }
     }
 
     /// Gives a process pages of its own, charged to the group that it is in: of its anonymous ones those from `first`
@@ -81,25 +95,35 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// A process begins to run, in its cgroup: it gets the last of its own pages there, or is killed for them.
     pub async fn process_runs(&self, process: &Process) {
         self.machine().charge(CostOp::StartProcess, 1);
-        let ProcessCost { fork, moved } = self.machine().build().process;
+        let ProcessCost { fork, moved, .. } = self.machine().build().process;
         if let Some(moved) = moved {
             let _ = self.populate(process, moved, fork.anon).await;
         }
     }
 
     /// Starts the first process of a run, in the root, beside what starts and watches the run; `begin` is called when
-    /// counting begins.
+    /// counting begins. It reads its workload `from_file`.
     ///
     /// # Errors
     /// As [`Self::process_start`].
-    pub async fn run_begins(&self, name: &str, begin: impl FnOnce()) -> Result<Process, Errno> {
+    pub async fn run_begins(
+        &self,
+        name: &str,
+        from_file: bool,
+        begin: impl FnOnce(),
+    ) -> Result<Process, Errno> {
         let process = self.process_start(name, MemcgId::ROOT).await?;
         self.process_runs(&process).await;
-        let RunCost { faults, allocated, freed } = self.machine().build().run;
-        let early = self.take_pages(&process, freed - allocated).await;
+        let build = self.machine().build();
+        let of_file = if from_file { build.workload_file } else { RunCost::default() };
+        let RunCost { faults, allocated, freed } = build.run + of_file;
+        let mut pages = self.take_pages(&process, freed.saturating_sub(allocated)).await;
         begin();
-        let late = self.take_pages(&process, allocated).await;
-        early.into_iter().chain(late).for_each(|pfn| self.free_kernel_pages(process.memcg(), pfn, Order(0)));
+        pages.extend(self.take_pages(&process, allocated).await);
+        let kept = pages.split_off(pages.len().min(freed as usize));
+        let payer = process.memcg();
+        pages.into_iter().for_each(|pfn| self.free_kernel_pages(payer, pfn, Order(0)));
+        process.0.kernel_pages.borrow_mut().extend(kept.into_iter().map(|pfn| (pfn, payer)));
         self.take_faults(process.memcg(), faults);
         Ok(process)
     }
@@ -146,11 +170,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let own = std::mem::take(&mut *process.0.kernel_pages.borrow_mut());
         tables.into_values().for_each(|pfn| self.free_kernel_pages(process.memcg(), pfn, Order(0)));
         own.into_iter().for_each(|(pfn, payer)| self.free_kernel_pages(payer, pfn, Order(0)));
-        let mut processes = self.shared.processes.borrow_mut();
-        processes.list.retain(|other| other.0.id != process.0.id);
+        self.shared.processes.borrow_mut().list.retain(|other| other.0.id != process.0.id);
+    }
+
+    /// Whoever waited for an ended process has been told of it (`release_task`): a grace period later its stack is
+    /// free.
+    pub fn process_reaped(&self, process: &Process) {
+        self.shared.processes.borrow_mut().has_reaped = true;
         if let Some(stack) = process.0.stack.take() {
-            processes.stacks.push(stack);
-            drop(processes);
+            self.shared.processes.borrow_mut().stacks.push(stack);
             self.wake_queue(self.shared.rcu);
         }
     }

@@ -79,7 +79,7 @@ fn check_layout(layout: &MemoryLayout) -> Result<(), BootError> {
         }
         for zone in &node.zones {
             check_zone(nid, zone)?;
-            total += zone.managed.0;
+            total += (zone.reserved + zone.managed).0;
         }
     }
     if total < MIN_MANAGED {
@@ -93,7 +93,7 @@ fn check_layout(layout: &MemoryLayout) -> Result<(), BootError> {
 
 fn check_zone(nid: usize, zone: &ZoneLayout) -> Result<(), BootError> {
     let name = zone.kind.name();
-    for pages in [zone.managed, zone.managed_at_boot] {
+    for pages in [zone.managed, zone.managed_at_boot, Pages(1) + zone.reserved] {
         if pages.0 == 0 || pages.0 > MAX_FRAMES {
             return Err(BootError(format!(
                 "zone {name} of node {nid} has {} pages: it needs 1 to {MAX_FRAMES}; leave empty zones out",
@@ -151,6 +151,7 @@ impl<T: Trace> PageAllocator<T> {
             zones,
             nodes,
             pcps: Vec::new(),
+            has_lists: true,
             one_by_one: false,
             events: VmEvents::default(),
             trace,
@@ -325,7 +326,8 @@ fn lay_out_zones(layout: &MemoryLayout, rules: &Rules) -> Vec<Zone> {
     let mut zones = Vec::new();
     for (nid, node) in layout.nodes.iter().enumerate() {
         for zone in &node.zones {
-            let spanned = u32::try_from(zone.managed.0.next_multiple_of(CHUNK)).expect("checked before");
+            let spanned = u32::try_from((zone.reserved + zone.managed).0.next_multiple_of(CHUNK))
+                .expect("checked before");
             zones.push(Zone {
                 kind: zone.kind,
                 node: NodeId(u8::try_from(nid).expect("at most 32 nodes")),

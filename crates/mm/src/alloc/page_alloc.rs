@@ -95,6 +95,8 @@ pub struct PageAllocator<T> {
     /// Bit n: kswapd of node n is at work, where that matters ([`NodeChoice`]).
     pub(super) busy_kswapds: u32,
     pub(super) pcps: Vec<Pcp>,
+    /// Whether per-CPU lists hold anything, see [`Self::go_without_lists`].
+    pub(super) has_lists: bool,
     /// Tests compare runs with and without: nothing is done for several pages at once.
     pub(super) one_by_one: bool,
     pub(super) boot_min_free_kbytes: u64,
@@ -391,7 +393,7 @@ impl<T: Trace> PageAllocator<T> {
     fn take_from_zone(&mut self, id: ZoneId, request: &Request, out: &mut AllocOutcome) {
         let order = request.order;
         let mut page = None;
-        if self.version.rules.pcp.holds(order) {
+        if self.lists_hold(order) {
             let pcp = self.pcp_index(request.cpu, id);
             self.pcps[pcp].note_alloc();
             page = self.take_from_pcp(pcp, request, request.want);
@@ -399,7 +401,7 @@ impl<T: Trace> PageAllocator<T> {
                 page = self.take_other_or_refill(id, pcp, request, out);
             }
         }
-        if page.is_none() && (order > Order(0) || !self.version.rules.pcp.holds(order)) {
+        if page.is_none() && (order > Order(0) || !self.lists_hold(order)) {
             page = self.take_from_buddy(id, request, out);
         }
         if self.zones[id.index()].watermarks.boosted && self.wakes_kswapd(request.flags) {
@@ -422,6 +424,12 @@ impl<T: Trace> PageAllocator<T> {
     /// Whether a boost by this request wakes kswapd: in v2 whatever it allows.
     fn wakes_kswapd(&self, flags: AllocFlags) -> bool {
         flags.has_any(AllocFlags::KSWAPD) || self.version.rules.watermark_boost == WatermarkBoost::V2
+    }
+
+    /// Whether blocks of `order` go through per-CPU lists.
+    #[inline]
+    pub(super) const fn lists_hold(&self, order: Order) -> bool {
+        self.has_lists && self.version.rules.pcp.holds(order)
     }
 
     #[inline]
@@ -584,9 +592,10 @@ impl<T: Trace> PageAllocator<T> {
         assert!(in_use, "{pfn:?} ({:?}) freed with {order:?}", self.frames.state(pfn));
         self.events.add(VmEvent::PgFree, u64::from(order.pages()));
         let id = self.zone_of(pfn);
+        let is_listed = self.lists_hold(order);
         let zone = &mut self.zones[id.index()];
         let migrate_type = zone.free_area.blocks.migrate_type(pfn);
-        if !self.version.rules.pcp.holds(order) {
+        if !is_listed {
             let retype = self.version.rules.fallback == FallbackPolicy::ClaimThenSteal;
             zone.free_area.free_block(&mut self.frames, pfn, order, migrate_type, retype, 1);
             return;
@@ -646,23 +655,6 @@ impl<T: Trace> PageAllocator<T> {
     /// [`PageAllocator::drain_cpu`] for every CPU.
     pub fn drain_all(&mut self) -> Pages {
         (0..self.cpu_count()).map(|cpu| self.drain_cpu(CpuId(cpu))).sum()
-    }
-
-    /// The periodic work on the lists of `cpu`, about once a second (6.7): a list that has grown
-    /// shrinks again. Returns the pages that went back to their zones.
-    pub fn tick(&mut self, cpu: CpuId) -> Pages {
-        let mut drained = 0;
-        if self.version.rules.pcp == PcpGeneration::AutoSize {
-            for zone in 0..self.zones.len() {
-                let index = (cpu.index() * self.zones.len()) + zone;
-                let excess = self.pcps[index].decay();
-                if excess > 0 {
-                    let id = ZoneId(u8::try_from(zone).expect("at most 32 zones"));
-                    drained += self.free_excess(index, id, excess, Order(0), MigrateType::Unmovable);
-                }
-            }
-        }
-        Pages(drained)
     }
 
     /// Gives one pageblock of the reserves along `zones` to requests of type `want`, if it has a

@@ -3,7 +3,7 @@
 //!
 //! A refill leaves fewer free pages to the next one's mark: after its first page the zone is to pass it again. A run
 //! ends where that comes to something else, does not begin where kswapd is to be woken, and takes no pages of another
-//! type. Next: [`super::page_alloc`].
+//! type. Also what tends per-CPU lists from outside. Next: [`super::page_alloc`].
 
 use std_alloc::vec::Vec;
 use units::{CpuId, NodeId, Order, Pages, Pfn};
@@ -13,7 +13,7 @@ use crate::alloc::flags::{AllocFlags, gfp_zone};
 use crate::alloc::page_alloc::{PageAllocator, Request};
 use crate::alloc::pcp::is_single;
 use crate::base::event::Trace;
-use crate::base::gfp::Gfp;
+use crate::base::gfp::{Gfp, MigrateType};
 use crate::base::layout::ZoneId;
 use crate::base::vmstat::VmEvent;
 use crate::version::rules::{PcpFallback, PcpGeneration};
@@ -48,12 +48,36 @@ impl<T: Trace> PageAllocator<T> {
         self.one_by_one
     }
 
+    /// From now on no page is kept for a CPU: what 7.2 built without SMP does, as its lists are taken by a lock that
+    /// cannot be tried there. (Measured: `count` and `high` were 0 in each guest.)
+    pub fn go_without_lists(&mut self) {
+        self.has_lists = false;
+        let _ = self.drain_all();
+    }
+
+    /// The periodic work on the lists of `cpu`, about once a second (6.7): a list that has grown
+    /// shrinks again. Returns the pages that went back to their zones.
+    pub fn tick(&mut self, cpu: CpuId) -> Pages {
+        let mut drained = 0;
+        if self.version.rules.pcp == PcpGeneration::AutoSize && self.has_lists {
+            for zone in 0..self.zones.len() {
+                let index = (cpu.index() * self.zones.len()) + zone;
+                let excess = self.pcps[index].decay();
+                if excess > 0 {
+                    let id = ZoneId(u8::try_from(zone).expect("at most 32 zones"));
+                    drained += self.free_excess(index, id, excess, Order(0), MigrateType::Unmovable);
+                }
+            }
+        }
+        Pages(drained)
+    }
+
     /// Begins a run of at least one page; none where a request has to be made for it. Nothing is taken yet.
     pub(crate) fn open_run(&mut self, cpu: CpuId, gfp: Gfp, flags: AllocFlags) -> Option<Run> {
         let (want, highest_zoneidx) = (gfp.migrate_type(), gfp_zone(gfp));
         let request = Request { cpu, gfp, order: Order(0), want, highest_zoneidx, flags };
         let zone = self.first_zone(&request)?;
-        if self.one_by_one || self.zones[zone.index()].watermarks.boosted {
+        if self.one_by_one || !self.has_lists || self.zones[zone.index()].watermarks.boosted {
             return None;
         }
         let pcp = self.pcp_index(cpu, zone);
@@ -69,7 +93,7 @@ impl<T: Trace> PageAllocator<T> {
     /// above the mark of the fast path before, as none is; none where that may be otherwise.
     pub(crate) fn open_slow_run(&mut self, cpu: CpuId, gfp: Gfp, flags: AllocFlags) -> Option<Run> {
         let (fast, highest_zoneidx) = (self.fast_flags(cpu, gfp), gfp_zone(gfp));
-        let mark = fast.mark().filter(|_| !self.one_by_one && !gfp.has(Gfp::WRITE))?;
+        let mark = fast.mark().filter(|_| !self.one_by_one && self.has_lists && !gfp.has(Gfp::WRITE))?;
         let (node, list) = (self.node_of(cpu).index(), highest_zoneidx as usize);
         let is_above = |&id: &ZoneId| {
             let zone = &self.zones[id.index()];
@@ -198,6 +222,9 @@ impl<T: Trace> PageAllocator<T> {
 
     /// [`Self::free_cold`] of single pages, one after the other.
     pub(crate) fn free_cold_singles(&mut self, cpu: CpuId, pages: &[Pfn]) {
+        if !self.has_lists {
+            return pages.iter().for_each(|&pfn| self.free_cold(cpu, pfn, Order(0)));
+        }
         self.events.add(VmEvent::PgFree, pages.len() as u64);
         let end = self.end_for(Gfp::COLD);
         let mut rest = pages;

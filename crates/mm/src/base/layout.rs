@@ -52,12 +52,21 @@ pub struct ZoneLayout {
     pub managed_at_boot: Pages,
     /// Pages that boot-time allocations keep for good, out of `managed`.
     pub kept_by_kernel: Pages,
+    /// Frames at its start that were never managed, such as those of the kernel's image: what scans the zone looks at
+    /// them.
+    pub reserved: Pages,
 }
 
 impl ZoneLayout {
     /// A zone whose pages were all managed when watermarks were computed, none kept by boot.
     pub const fn new(kind: ZoneKind, pages: Pages) -> Self {
-        Self { kind, managed: pages, managed_at_boot: pages, kept_by_kernel: Pages::ZERO }
+        Self {
+            kind,
+            managed: pages,
+            managed_at_boot: pages,
+            kept_by_kernel: Pages::ZERO,
+            reserved: Pages::ZERO,
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use units::{CpuId, Order, Pfn};
 
 use crate::alloc::buddy::LARGEST_ORDER;
 use crate::alloc::pageblock::{BlockSize, head_step};
+use crate::alloc::pcp::COSTLY_ORDER;
 use crate::base::event::Trace;
 use crate::base::frame::{FrameState, Frames, NO_OWNER, PageFlags};
 use crate::base::gfp::MigrateType;
@@ -129,7 +130,9 @@ impl Compactor {
             }
             let pfn = Pfn(at);
             let pages = head_step(&core.alloc.frames, pfn);
-            step.migrate_scanned += 1;
+            // Large blocks in use are what boot left: the kernel has them page by page.
+            let is_kept = core.alloc.frames.state(pfn) == FrameState::InUse && pages > COSTLY_ORDER.pages();
+            step.migrate_scanned += if is_kept { u64::from(pages) } else { 1 };
             at += pages;
             if core.alloc.frames.state(pfn) == FrameState::Free {
                 continue;

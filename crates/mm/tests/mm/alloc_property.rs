@@ -109,6 +109,7 @@ fn layout() -> impl Strategy<Value = MemoryLayout> {
             managed: Pages(sizes.0),
             managed_at_boot: Pages(sizes.0 - sizes.1),
             kept_by_kernel: Pages(sizes.2),
+            reserved: Pages(0),
         };
         let make_node = |sizes: Vec<Option<(u64, u64, u64)>>| {
             let mut present: Vec<_> =
@@ -298,6 +299,7 @@ fn the_halves_of_a_reserve_that_was_given_back_are_no_largest_block() {
         managed: Pages(2250),
         managed_at_boot: Pages(1226),
         kept_by_kernel: Pages(1),
+        reserved: Pages(0),
     };
     let layout =
         MemoryLayout { nodes: vec![NodeLayout { zones: vec![zone] }], cpus: 1, huge_pages: HugeSupport::Off };

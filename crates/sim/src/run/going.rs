@@ -19,7 +19,7 @@ use crate::run::handing::SampleSink;
 use crate::run::patience::Patience;
 use crate::run::result::{FRAGMENT_STALL_SAMPLES, SimError, SimResult};
 use crate::run::sample::{AtEnd, Sampler};
-use crate::run::spec::SimRun;
+use crate::run::spec::{Program, SimRun};
 use crate::run::system::SimSystem;
 
 /// What a program came to, and what was read when it had ended.
@@ -65,10 +65,11 @@ impl Going {
         let main = {
             let (kernel, sampler, outcome) = (kernel.clone(), Rc::clone(&sampler), Rc::clone(&outcome));
             let seed = Seed(spec.seed);
+            let from_file = matches!(&spec.program, Program::Workload(workload) if workload.spec().is_file());
             let disks = u16::try_from(spec.hardware.devices.len()).expect("few disks");
             machine.spawn("workload", None, async move {
                 let begin = || sampler.borrow_mut().begin(kernel.machine().now(), &kernel);
-                let result = match kernel.run_begins("workload", begin).await {
+                let result = match kernel.run_begins("workload", from_file, begin).await {
                     Ok(process) => {
                         let system =
                             SimSystem::new(kernel.clone(), process, Rc::clone(&sampler), seed, disks);
@@ -76,6 +77,7 @@ impl Going {
                     }
                     Err(errno) => Err(out_of_memory_at_start(errno)),
                 };
+                kernel.monitor_takes_over();
                 // What the program read last and what the recording holds are readings of one instant.
                 let end = sampler.borrow_mut().end(kernel.machine().now(), &kernel);
                 kernel.machine().end_events();

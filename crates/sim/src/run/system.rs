@@ -258,6 +258,7 @@ impl System for SimSystem {
     }
 
     async fn oom_kills(&self) -> Result<u64, SystemError> {
+        self.kernel.machine().charge(CostOp::Syscall, 1);
         Ok(self.kernel.oom_kill_count())
     }
 
@@ -288,21 +289,19 @@ impl System for SimSystem {
         self.kernel.process_move(&process, memcg);
         process.set_oom_score_adj(self.process.oom_score_adj()).expect("its parent has it");
         let machine = self.kernel.machine().clone();
-        let result = Rc::new(Cell::new(None));
-        let done = machine.new_queue();
-        let worked = Rc::new(OnceCell::new());
-        let memories = self.memories.inherited();
+        let (result, worked, done) =
+            (Rc::new(Cell::new(None)), Rc::new(OnceCell::new()), machine.new_queue());
+        let (slot, own, memories) = (Rc::clone(&result), Rc::clone(&worked), self.memories.inherited());
         let child = Self { process: process.clone(), memories, buffer: Rc::default(), ..self.clone() };
-        let (slot, task_process, own) = (Rc::clone(&result), process.clone(), Rc::clone(&worked));
         let cpu = spec.cpu.map(|cpu| CpuId(cpu % machine.cpu_count()));
         machine.clone().spawn(&spec.name, cpu, async move {
-            let kernel = child.kernel.clone();
+            let (kernel, here) = (child.kernel.clone(), child.process.clone());
             kernel.machine().join_group(group_of(memcg));
-            kernel.process_runs(&child.process).await;
+            kernel.process_runs(&here).await;
             let worked = own.get_or_init(|| Worked::of(kernel.machine().current_task()));
             let child = Self { worked: Rc::clone(worked), ..child };
             slot.set(Some(program(child).await));
-            kernel.process_exit(&task_process);
+            kernel.process_exit(&here);
             machine.wake_all(done);
         });
         Ok(SimTask { result, worked, done, process })
@@ -318,6 +317,7 @@ impl System for SimSystem {
     async fn join<T: Portable>(&self, task: SimTask<T>) -> Result<T, SystemError> {
         loop {
             if let Some(value) = task.result.take() {
+                self.kernel.process_reaped(&task.process);
                 if task.process.is_killed() {
                     return Err(failed("join", task.process.name())(Errno::Killed));
                 }

@@ -602,7 +602,7 @@ impl Creator {
             sys.sleep(WAIT).await;
         }
         chance::begin(sys, NAME, &format!("step{}/creator{process}", step.number), chance::WITH_OTHERS).await;
-        buffer::use_large(sys, storm.file_size).await?;
+        buffer::use_pages(sys, storm.file_size).await?;
         let mut place = Place::default();
         let before = step.number * step.files_per_process;
         for file in 0..step.files_per_process {

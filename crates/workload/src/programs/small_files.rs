@@ -368,7 +368,7 @@ impl Creator {
     async fn create<S: System>(self, sys: &S) -> Result<Nanos, SystemError> {
         let table = Bytes(self.files * NAME_BYTES);
         let table = if self.names { Some(sys.map_anonymous(table).await?) } else { None };
-        buffer::use_large(sys, self.size).await?;
+        buffer::use_pages(sys, self.size).await?;
         let begin = sys.now();
         let (mut present, mut place) = (None, Place::default());
         for file in 0..self.files {
