@@ -165,7 +165,8 @@ pub(crate) fn model(wanted: &[&str], control: &Control) -> Result<Vec<Model>, La
             figure: of.of.clone(),
             until: of.until.clone().unwrap_or_default(),
             value: of.value(recording),
-            verdict: of.verdict(of.value(recording)).to_owned(),
+            // Of the value as it is kept.
+            verdict: of.verdict(of.value(recording).and_then(|value| figure(value).parse().ok())).to_owned(),
         };
         run.figures.iter().map(model).collect::<Vec<_>>()
     };
