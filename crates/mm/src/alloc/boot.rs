@@ -93,7 +93,7 @@ fn check_layout(layout: &MemoryLayout) -> Result<(), BootError> {
 
 fn check_zone(nid: usize, zone: &ZoneLayout) -> Result<(), BootError> {
     let name = zone.kind.name();
-    for pages in [zone.managed, zone.managed_at_boot, Pages(1) + zone.reserved] {
+    for pages in [zone.managed, zone.managed_at_boot] {
         if pages.0 == 0 || pages.0 > MAX_FRAMES {
             return Err(BootError(format!(
                 "zone {name} of node {nid} has {} pages: it needs 1 to {MAX_FRAMES}; leave empty zones out",

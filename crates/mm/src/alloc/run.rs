@@ -48,8 +48,8 @@ impl<T: Trace> PageAllocator<T> {
         self.one_by_one
     }
 
-    /// From now on no page is kept for a CPU: what 7.2 built without SMP does, as its lists are taken by a lock that
-    /// cannot be tried there. (Measured: `count` and `high` were 0 in each guest.)
+    /// From now on no page is kept for a CPU, as in a 7.2 that is built without SMP: `count` and `high` of
+    /// `/proc/zoneinfo` were 0 in each guest.
     pub fn go_without_lists(&mut self) {
         self.has_lists = false;
         let _ = self.drain_all();
