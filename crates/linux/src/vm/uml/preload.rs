@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use rustix::fs::{StatVfsMountFlags, statvfs};
+use rustix::fs::{Access, StatVfsMountFlags, access, statvfs};
 use units::Bytes;
 
 use crate::vm::error::VmError;
@@ -44,7 +44,9 @@ pub(super) fn put_into(dir: &Path, with_registers: bool) -> Result<String, VmErr
 /// Whether a guest's memory can be in `dir`, page by page as it is used: programs run from there.
 pub(super) fn has_room(dir: &Path, mem: Bytes) -> bool {
     let Ok(found) = statvfs(dir) else { return false };
-    !found.f_flag.contains(StatVfsMountFlags::NOEXEC) && found.f_bavail * found.f_frsize > mem.get()
+    let takes_files = access(dir, Access::WRITE_OK | Access::EXEC_OK).is_ok();
+    let runs_programs = !found.f_flag.contains(StatVfsMountFlags::NOEXEC);
+    takes_files && runs_programs && found.f_bavail * found.f_frsize > mem.get()
 }
 
 // What `shim/disk.rs` is made of, for its test.
@@ -161,5 +163,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         assert!(!has_room(dir.path(), Bytes(u64::MAX)));
         assert!(!has_room(&dir.path().join("none"), Bytes(1)));
+        // Nobody may make files there, be it in a container whose /dev/shm is read-only.
+        assert!(!has_room(Path::new("/proc"), Bytes(0)));
     }
 }
