@@ -249,8 +249,8 @@ pub struct KernelBuild {
     pub process: ProcessCost,
     /// What starts and watches a run costs.
     pub run: RunCost,
-    /// The same of reading a workload that is a file.
-    pub workload_file: RunCost,
+    /// What differs where the workload is a file; none: nothing.
+    pub workload_file: Option<FileCost>,
     /// When files were written that lie there when a run begins.
     pub laid_out: LaidOut,
     /// What slab is made of.
@@ -313,6 +313,15 @@ impl Default for ProcessCost {
     fn default() -> Self {
         Self { fork: OwnPages { anon: 45, kernel: 19, faults: 0 }, moved: None, grown: None }
     }
+}
+
+/// What a workload that is a file costs, which each of its processes interprets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileCost {
+    /// More than another run: reading it.
+    pub run: RunCost,
+    /// Each of its processes.
+    pub process: ProcessCost,
 }
 
 /// What the program that starts and watches a run adds to the counters of its machine, whatever the run is.

@@ -23,7 +23,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// `NoMem`; what was allocated so far is given back.
     pub async fn process_start(&self, name: &str, memcg: MemcgId) -> Result<Process, Errno> {
         let anon = self.mem(|mem| mem.anon_create());
-        let ProcessCost { fork, moved, .. } = self.machine().build().process;
+        let ProcessCost { fork, moved, .. } = self.process_cost();
         let pages = u64::from(fork.anon + moved.map_or(0, |moved| moved.anon));
         let own = AnonArea { anon, file: None, shared: false, pages, advice: HugeAdvice::None };
         let process = {
@@ -60,10 +60,18 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         Ok(process)
     }
 
+    fn process_cost(&self) -> ProcessCost {
+        let build = self.machine().build();
+        match build.workload_file {
+            Some(file) if self.shared.processes.borrow().of_file => file.process,
+            _ => build.process,
+        }
+    }
+
     /// Once whoever starts processes has been told of the end of some, it has more pages that a process is started
     /// with, and each of them is to be written to again.
     fn pay_for_grown_parent(&self, memcg: MemcgId) {
-        if let Some(Grown { faults, remaps }) = self.machine().build().process.grown
+        if let Some(Grown { faults, remaps }) = self.process_cost().grown
             && self.shared.processes.borrow().has_reaped
         {
             self.take_faults(memcg, faults);
@@ -95,7 +103,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// A process begins to run, in its cgroup: it gets the last of its own pages there, or is killed for them.
     pub async fn process_runs(&self, process: &Process) {
         self.machine().charge(CostOp::StartProcess, 1);
-        let ProcessCost { fork, moved, .. } = self.machine().build().process;
+        let ProcessCost { fork, moved, .. } = self.process_cost();
         if let Some(moved) = moved {
             let _ = self.populate(process, moved, fork.anon).await;
         }
@@ -114,8 +122,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ) -> Result<Process, Errno> {
         let process = self.process_start(name, MemcgId::ROOT).await?;
         self.process_runs(&process).await;
+        self.shared.processes.borrow_mut().of_file = from_file;
         let build = self.machine().build();
-        let of_file = if from_file { build.workload_file } else { RunCost::default() };
+        let of_file = build.workload_file.filter(|_| from_file).map_or(RunCost::default(), |file| file.run);
         let RunCost { faults, allocated, freed } = build.run + of_file;
         let mut pages = self.take_pages(&process, freed.saturating_sub(allocated)).await;
         begin();
