@@ -59,7 +59,7 @@ impl<T: Trace> PageAllocator<T> {
     /// shrinks again. Returns the pages that went back to their zones.
     pub fn tick(&mut self, cpu: CpuId) -> Pages {
         let mut drained = 0;
-        if self.version.rules.pcp == PcpGeneration::AutoSize && self.has_lists {
+        if self.version.rules.pcp == PcpGeneration::AutoSize {
             for zone in 0..self.zones.len() {
                 let index = (cpu.index() * self.zones.len()) + zone;
                 let excess = self.pcps[index].decay();

@@ -120,8 +120,8 @@ pub(super) fn follow(hardware: &mut Hardware, kernel: &Version) {
 
 /// What a process costs. Measured with 1, 2 and 5 that only sleep: 49, 48, 49 and 54 pages each, and 146, 146, 80 and
 /// 80 faults, of which files of workloads have some more than programs; their groups had 7 anonymous pages, 3 of the
-/// kernel's and 66 or 32 faults. `small-files` with 4 and 16 rounds of 16 and 64 processes that make a file or four:
-/// those of later rounds take 2.7 to 7.4 faults and 0.3 to 0.9 ms each more than those of the first, 1.3 to 1.9 ms up
+/// kernel's and 66 or 32 faults. Of 4 and 16 rounds of 16 and 64 processes that make a file or four, those of later
+/// rounds take 2.7 to 7.4 faults and 0.3 to 0.9 ms each more than those of the first, 1.3 to 1.9 ms up
 /// to 6.1.
 const fn process_cost(follow: FollowTables) -> ProcessCost {
     let (before, after, remaps) = match follow {
@@ -145,7 +145,7 @@ const fn run_cost(follow: FollowTables) -> RunCost {
 
 /// What workloads that are files cost. Measured with 1, 2, 4 and 8 processes that read: each takes 186 faults once it
 /// is in its group, and 65 in 6.12, for 66 and 32 of a process that only sleeps, and 39 and 10 less before that. What
-/// reading the file costs is what is left of `hot-and-stream`, `anon-and-file` and `mapped-and-stream`, in 26 runs.
+/// reading the file costs is what is left in 26 worlds of such workloads.
 const fn file_cost(follow: FollowTables) -> FileCost {
     let mut process = process_cost(follow);
     let (before, after, run) = match follow {

@@ -171,19 +171,15 @@ fn statistics_of_6_12_are_fresh_in_the_first_two_seconds_after_boot() {
     assert!(fresh == 0 && stale > 1000, "{fresh} and {stale}");
 }
 
-/// A task that is busy until some time asks for its CPU time again and again; where its own work costs nothing, as in
-/// User-Mode Linux, the calls let time pass. They were free, and the task looped for ever.
-#[test]
-fn burners_end_where_user_time_is_free() {
+/// Two seconds of little work; so many threads with so large a working set each, and so many burning tasks.
+fn small_service(burners: &str, threads: &str, working_set: &str) -> Program {
     let params = [
-        ("burners", "2"),
+        ("burners", burners),
+        ("threads", threads),
+        ("working_set", working_set),
         ("seconds", "2"),
         ("interval", "1"),
         ("warmup", "1"),
-        ("threads", "1"),
-        ("working_set", "16M"),
-    ];
-    let small = [
         ("file_size", "64k"),
         ("read_size", "64k"),
         ("write_size", "64k"),
@@ -191,7 +187,14 @@ fn burners_end_where_user_time_is_free() {
         ("tree_files", "10"),
         ("walkers", "0"),
     ];
-    let result = play(workload("simoop", &[&params[..], &small].concat()), "guest-uml", "linux-6.12", 256);
+    workload("simoop", &params)
+}
+
+/// A task that is busy until some time asks for its CPU time again and again; where its own work costs nothing, as in
+/// User-Mode Linux, the calls let time pass. They were free, and the task looped for ever.
+#[test]
+fn burners_end_where_user_time_is_free() {
+    let result = play(small_service("2", "1", "16M"), "guest-uml", "linux-6.12", 256);
     assert!(result.simulated.as_secs_f64() >= 1.0);
 }
 
@@ -199,32 +202,15 @@ fn burners_end_where_user_time_is_free() {
 /// were waited for together let go of 2,016 pages each, before the monitor looks.
 #[test]
 fn what_processes_had_is_free_again_in_kernels_for_one_cpu() {
-    let params = [
-        ("burners", "1"),
-        ("seconds", "2"),
-        ("interval", "1"),
-        ("warmup", "1"),
-        ("threads", "4"),
-        ("working_set", "24M"),
-    ];
-    let small = [
-        ("file_size", "64k"),
-        ("read_size", "64k"),
-        ("write_size", "64k"),
-        ("files", "10"),
-        ("tree_files", "10"),
-        ("walkers", "0"),
-    ];
     let free = |kernel: &str, is_for_one: bool| {
         let kernel = mm::Version::parse(kernel).expect("a preset");
         let (mut hardware, layout) =
             machines::build("guest-uml", Bytes(512 << 20), &kernel).expect("a machine");
-        let program = workload("simoop", &[&params[..], &small].concat());
-        let spec = |hardware| SimRun::new(program, kernel.clone(), hardware, layout);
         if !is_for_one {
             hardware.build.uniprocessor = None;
         }
-        let result = run(&spec(hardware), Arc::new(AtomicBool::new(false)), |_| {}).expect("it ends");
+        let spec = SimRun::new(small_service("1", "4", "24M"), kernel, hardware, layout);
+        let result = run(&spec, Arc::new(AtomicBool::new(false)), |_| {}).expect("it ends");
         result.vmstat["nr_free_pages"]
     };
     let [short_lists, none] = ["linux-6.1", "linux-7.2"].map(|kernel| free(kernel, true));
