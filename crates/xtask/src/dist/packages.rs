@@ -19,8 +19,10 @@ const COMPLETIONS: [(&str, &str); 4] = [
     ("pagetide.nu", "nushell/vendor/autoload/pagetide.nu"),
 ];
 
-/// Debian wants an address.
-const MAINTAINER: &str = "pagetide <pagetide@users.noreply.github.com>";
+const HOMEPAGE: &str = env!("CARGO_PKG_REPOSITORY");
+
+/// Debian wants an address where its reports go: nobody reads mail, so it is that of the issues.
+const MAINTAINER: &str = concat!(env!("CARGO_PKG_AUTHORS"), " <", env!("CARGO_PKG_REPOSITORY"), "/issues>");
 
 /// Makes the archive, to be unpacked anywhere, `/usr/local` among them.
 pub(super) fn archive() -> Result<(), String> {
@@ -78,7 +80,7 @@ fn control(kib: u64) -> String {
     format!(
         "Package: pagetide\nVersion: {VERSION}\nArchitecture: amd64\nSection: devel\nPriority: optional\n\
          Installed-Size: {kib}\nMaintainer: {MAINTAINER}\n\
-         Homepage: https://github.com/pagetide/pagetide\n\
+         Homepage: {HOMEPAGE}\n\
          Suggests: e2fsprogs, xfsprogs, qemu-system-x86\n\
          Description: Linux memory management that you can run, watch and change\n \
          The page allocator and page reclaim of Linux on a simulated machine: what a\n \
