@@ -26,6 +26,12 @@ const FIRST_CHUNK: usize = 4096;
 /// Events of a file at most: some ten megabytes of memory.
 const LARGEST_CHUNK: usize = 1 << 17;
 
+/// Pages of an event, on the average of a run: what foreign events cost whoever takes them page by page is bounded by
+/// how many there are.
+const EVENT_PAGES_MAX: u64 = 4096;
+/// By so many events pages may be ahead of the average: 64 GiB at one instant.
+const EVENTS_AHEAD: u64 = 1 << 12;
+
 /// Writes events of a run as they come.
 #[derive(Debug)]
 pub struct EventWriter {
@@ -104,6 +110,28 @@ pub struct EventReader {
     /// Files that were not read yet, with what `MANIFEST` says of them if there is one.
     files: VecDeque<(String, Option<Listed>)>,
     names: Names,
+    bound: Bound,
+}
+
+/// Events so far, and of how many pages they were.
+#[derive(Debug, Default)]
+struct Bound {
+    events: u64,
+    pages: u64,
+}
+
+impl Bound {
+    /// Takes events of a file; an error is the place of one that is of more pages than any of a run.
+    fn take(&mut self, events: &[Event]) -> Result<(), usize> {
+        for (row, event) in events.iter().enumerate() {
+            self.events += 1;
+            self.pages += u64::from(event.pages);
+            if self.pages / EVENT_PAGES_MAX > self.events + EVENTS_AHEAD {
+                return Err(row);
+            }
+        }
+        Ok(())
+    }
 }
 
 impl EventReader {
@@ -123,7 +151,12 @@ impl EventReader {
             }
         };
         let found = !files.is_empty();
-        Ok(found.then(|| Self { folder: folder.to_owned(), files, names: Names::default() }))
+        Ok(found.then(|| Self {
+            folder: folder.to_owned(),
+            files,
+            names: Names::default(),
+            bound: Bound::default(),
+        }))
     }
 
     /// The names of all events read so far.
@@ -150,10 +183,20 @@ impl EventReader {
             listed.check(&bytes, path.clone())?;
         }
         let columns = table::decode(bytes, &path)?;
-        let damaged = |problem: &str| RecordingError::Damaged { path, problem: problem.to_owned() };
-        let events = events(columns, &mut self.names)
-            .map_err(|column| damaged(&format!("`{column}` is missing, of another type or out of range")))?;
-        Ok(Chunk { events })
+        let damaged = |problem| RecordingError::Damaged { path, problem };
+        let events = match events(columns, &mut self.names) {
+            Ok(events) => events,
+            Err(column) => {
+                return Err(damaged(format!("`{column}` is missing, of another type or out of range")));
+            }
+        };
+        match self.bound.take(&events) {
+            Ok(()) => Ok(Chunk { events }),
+            Err(row) => {
+                let (number, pages) = (row + 1, events[row].pages);
+                Err(damaged(format!("row {number} is of {pages} pages, and no run has so many at once")))
+            }
+        }
     }
 }
 

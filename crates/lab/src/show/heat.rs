@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use recording::{EventReader, Recording, RecordingError};
+use recording::{EventReader, Recording};
 use report::heat::{Heat, HeatBuilder};
 
 use crate::error::LabError;
@@ -12,17 +12,13 @@ use crate::error::LabError;
 /// Ages and places of the pages of `recording`, which lies in `folder`; none if it has no events of pages.
 ///
 /// # Errors
-/// Its events cannot be read, or are of more pages than a run's.
+/// Its events cannot be read.
 pub fn heat(folder: &Path, recording: &Recording) -> Result<Option<Heat>, LabError> {
     let Some(mut reader) = EventReader::open(folder)? else { return Ok(None) };
     let mut builder = HeatBuilder::new(recording.simulated_ns);
     while let Some(chunk) = reader.next() {
         let chunk = chunk?;
         chunk.events.iter().for_each(|event| builder.take(reader.names(), event));
-    }
-    if builder.is_damaged() {
-        let problem = "its events are of more pages than those of any run".to_owned();
-        return Err(RecordingError::Damaged { path: folder.to_owned(), problem }.into());
     }
     let heat = builder.finish(reader.names());
     Ok((!heat.ages.is_empty()).then_some(heat))

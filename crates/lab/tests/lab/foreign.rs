@@ -11,11 +11,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use linux::vm;
+use linux::vm::kernels::VmKernel;
+use pagetide_lab::replay::ReplayScenario;
 use pagetide_lab::size::{SizeRequest, WatchedRequest, is_watched};
+use pagetide_lab::trace::{TraceSink, write_trace};
 use pagetide_lab::{Detail, Request, Subject, explain, heat, simulate_with_events};
 use pagetide_lab::{machine_file, mmtests, numbers, program_file, workload_file};
+use recording::worlds::{WorldRow, decode_worlds, encode_worlds};
 use recording::{Chunk, Event, EventWriter, Names, Recording};
-use report::{Explained, Format, Question, View, views};
+use report::{Explained, Format, Question, TraceFormat, View, views};
 use trace::Trace;
 use trace::import::{ImportFormat, import};
 use trace::requests::TraceReader;
@@ -201,6 +205,52 @@ fn recordings() {
     });
 }
 
+/// Those of older versions, which are CSV.
+#[test]
+fn old_recordings() {
+    let copies = [1, 2, 3, 4].map(|schema| (schema, copy_of(schema)));
+    let samples: Vec<Vec<u8>> = copies
+        .iter()
+        .flat_map(|(_, (folder, names))| names.iter().map(|name| fs::read(folder.path().join(name)).unwrap()))
+        .collect();
+    damage("old-recordings", samples, move |bytes| {
+        for (schema, (folder, names)) in &copies {
+            for name in names {
+                let path = folder.path().join(name);
+                let good = fs::read(&path).unwrap();
+                fs::write(&path, bytes).unwrap();
+                signed(folder.path(), names, *schema);
+                let _ = Recording::read(folder.path());
+                fs::write(&path, good).unwrap();
+            }
+        }
+    });
+}
+
+/// Tables of worlds that others have run.
+#[test]
+fn worlds() {
+    let row = WorldRow {
+        seed: 7,
+        kernel: "6.12".to_owned(),
+        workload: "hot-and-stream".to_owned(),
+        scope: "global".to_owned(),
+        kind: "vmstat".to_owned(),
+        counter: "pgscan_kswapd".to_owned(),
+        real: vec![1.0, 2.0],
+        model: vec![3.5],
+        class: "near".to_owned(),
+        error: Some(0.5),
+        text: None,
+    };
+    let text = WorldRow { error: None, text: Some("none".to_owned()), ..row.clone() };
+    let sample = encode_worlds(&[row, text]);
+    assert_eq!(decode_worlds(sample.clone(), Path::new("worlds")).unwrap().len(), 2);
+    damage("worlds", vec![sample], |bytes| {
+        let _ = decode_worlds(bytes.to_vec(), Path::new("worlds"));
+    });
+}
+
 /// Events of a file that is full, and no more.
 const EVENTS_OF_A_FILE: usize = 4096;
 const EVENTS: &str = "events/00000.parquet";
@@ -232,8 +282,7 @@ fn some_events() -> (Vec<Event>, Names) {
     Rc::into_inner(told).unwrap().into_inner()
 }
 
-/// Reads a recording's events and says what it can of them. Left out: its export as a trace, which has a line for
-/// each page.
+/// Reads a recording's events and says what it can of them.
 fn tell(folder: &Path) {
     let question = Question { file: Some("hot".to_owned()), pages: Some(0..=3) };
     let Ok(Some(with)) = explain::recorded(&folder.to_string_lossy(), &question) else { return };
@@ -298,6 +347,46 @@ fn values_of_events() {
     });
 }
 
+/// Traces for others have a line for each page.
+#[test]
+fn traces_of_recordings() {
+    let (folder, names) = copy_of(5);
+    fs::create_dir(folder.path().join("events")).unwrap();
+    let (mut events, of_events) = some_events();
+    events.truncate(EVENTS_OF_A_FILE);
+    events.iter_mut().for_each(|event| event.pages = event.pages.min(1));
+    let samples = [1, 1 << 31, u64::MAX].map(|value: u64| value.to_le_bytes().repeat(64));
+    damage("traces-of-recordings", samples.to_vec(), move |bytes| {
+        let file = file_of(&changed(events.clone(), bytes), &of_events);
+        signed_with_events(folder.path(), &names, &file);
+        for format in [TraceFormat::Perfetto, TraceFormat::Ftrace, TraceFormat::TraceDat] {
+            let written = write_trace(folder.path(), format, TraceSink::Stream(&mut std::io::sink()));
+            assert_eq!(written.unwrap().events, EVENTS_OF_A_FILE as u64);
+        }
+    });
+}
+
+/// Each of these pages was a line of the trace: a file of a few kilobytes filled the disk.
+#[test]
+fn a_recording_whose_events_are_of_billions_of_pages_is_refused_as_a_trace() {
+    let (folder, names) = copy_of(5);
+    fs::create_dir(folder.path().join("events")).unwrap();
+    let (mut events, of_events) = some_events();
+    events.truncate(EVENTS_OF_A_FILE);
+    events[16].pages = 1 << 31;
+    signed_with_events(folder.path(), &names, &file_of(&events, &of_events));
+    for format in [TraceFormat::Ftrace, TraceFormat::TraceDat] {
+        let written = write_trace(folder.path(), format, TraceSink::Stream(&mut std::io::sink()));
+        let error = written.unwrap_err();
+        let told = error.to_string();
+        assert!(
+            told.contains("00000.parquet` is no table that can be read: row 17 is of 2147483648 pages"),
+            "{told}"
+        );
+        assert!(error.hint().is_some_and(|hint| hint.contains("make the run again")), "{error:?}");
+    }
+}
+
 #[test]
 fn manifests() {
     let (folder, _) = copy_of(5);
@@ -323,6 +412,26 @@ fn scenarios() {
     damage("scenarios", vec![sample.into()], |bytes| {
         if let Ok(scenario) = Scenario::read(&text(bytes), &WORDS) {
             assert_eq!(Scenario::read(&scenario.to_toml(), &WORDS), Ok(scenario));
+        }
+    });
+}
+
+#[test]
+fn scenarios_of_replays() {
+    let path = Path::new("scenario.toml");
+    let head = "schema = 1\nreplay = \"a.csv\"\ntrace_bytes = 100\ntrace_hash = \"0f\"\nformat = \"object-csv\"\n\
+                warmup = \"10%\"\n";
+    let policy = "policy = \"s3fifo\"\ncapacity = 100\n";
+    let kernel = "timing = \"asap\"\nkernel = \"linux-6.12\"\nmachine = \"vm-2cpu\"\nmem = \"256M\"\nlimit = \"64M\"\n\
+                  seed = \"7\"\ninterval = \"1s\"\n[sysctls]\n\"vm.swappiness\" = \"60\"\n";
+    let samples = [policy, kernel].map(|cache| format!("{head}{cache}"));
+    for sample in &samples {
+        let read = ReplayScenario::of_text(sample, path);
+        assert!(read.is_ok(), "{sample}{read:?}");
+    }
+    damage("scenarios-of-replays", samples.map(String::into_bytes).to_vec(), move |bytes| {
+        if let Ok(scenario) = ReplayScenario::of_text(&text(bytes), path) {
+            assert_eq!(ReplayScenario::of_text(&scenario.to_toml(), path).unwrap(), scenario);
         }
     });
 }
@@ -406,6 +515,23 @@ fn debian_packages() {
     });
 }
 
+/// Where a bzImage has its release.
+#[test]
+fn kernel_images() {
+    let mut image = vec![0; 0x300];
+    image[0x202..0x206].copy_from_slice(b"HdrS");
+    image[0x20e..0x210].copy_from_slice(&0x80_u16.to_le_bytes());
+    image[0x280..0x286].copy_from_slice(b"6.12.1");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("vmlinuz");
+    let find = move |bytes: &[u8]| {
+        fs::write(&path, bytes).unwrap();
+        VmKernel::Path(path.clone()).find(Path::new("/nowhere"))
+    };
+    assert_eq!(find(&image).unwrap().release, "6.12.1");
+    damage("kernel-images", vec![image], move |bytes| drop(find(bytes)));
+}
+
 #[test]
 fn consoles_and_messages() {
     let console = "[    0.1] Linux version 6.1\n[   1.2] Out of memory: Killed process 7 (a)\n\
@@ -423,15 +549,43 @@ fn consoles_and_messages() {
     });
 }
 
+const LOGS_OF_MMTESTS: [(&str, &str); 6] = [
+    (
+        "tests-timestamp",
+        "start :: 1600000000\ntest begin :: fsmark 1600000001\ntime :: fsmark 1.00 user 2.00 system 3.50 elapsed\n\
+         test begin :: thpfioscale 1600000005\ntest begin :: stressng 1600000006\ntest begin :: simoop 1600000007\n",
+    ),
+    (
+        "tests-sysstate",
+        "test begin :: fsmark 1\nfile start :: /proc/vmstat\nnr_free_pages 5000\npgscan_kswapd 7\n\
+         file end :: /proc/vmstat\nnr_free_pages 4000\npgscan_kswapd 70\ntest end :: fsmark 2\n",
+    ),
+    ("fsmark/logs/fsmark-1.log", "FSUse%  Count  Size  Files/sec  App Overhead\n 1 1000 4096 15123.4 990\n"),
+    ("thpfioscale/logs/threads-1.log", "fault 0 huge 12.5\nfault 1 base 3\n"),
+    ("stressng/logs/stressng-2-1.log", "[7] stressor (secs)\n[7] fault 9 1.0 2.0 3.0 123.5 7\n"),
+    ("simoop/logs/simoop.log", "Warmup complete\nRead latency usec: (p50: 1,234) (p99: 7)\nFinal stats\n"),
+];
+
 #[test]
 fn runs_of_mmtests() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run/iter-0");
-    fs::create_dir_all(&run).unwrap();
-    let sample = b"start :: test 1600000000\nfile start :: /proc/vmstat\nnr_free_pages 5000\nfinish :: test 1600000009\n\
-                   time :: test 1.00user 2.00system 0:03.00elapsed 99%CPU\n";
-    damage("mmtests", vec![sample.to_vec()], move |bytes| {
-        fs::write(run.join("tests-timestamp"), bytes).unwrap();
-        let _ = mmtests::import(folder.path());
+    let write = |name: &str, bytes: &[u8]| {
+        let path = run.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    };
+    LOGS_OF_MMTESTS.iter().for_each(|(name, text)| write(name, text.as_bytes()));
+    let whole = mmtests::import(folder.path()).unwrap();
+    let scanned = |run: &Recording| run.vmstat.get("pgscan_kswapd").copied();
+    let told: Vec<_> = whole.recordings.iter().map(|run| (scanned(run), run.samples.len())).collect();
+    assert_eq!(told, [(Some(63), 1), (None, 2), (None, 1), (None, 2)]);
+    let samples = LOGS_OF_MMTESTS.map(|(_, text)| text.as_bytes().to_vec());
+    damage("mmtests", samples.to_vec(), move |bytes| {
+        for (name, text) in LOGS_OF_MMTESTS {
+            fs::write(run.join(name), bytes).unwrap();
+            let _ = mmtests::import(folder.path());
+            fs::write(run.join(name), text).unwrap();
+        }
     });
 }

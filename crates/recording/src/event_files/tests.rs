@@ -19,7 +19,7 @@ pub(crate) fn events(names: &mut Names, from: u64, count: u64) -> Chunk {
             file: (!some).then(|| name("größe ")),
             reason: some.then(|| name("\"quoted\", ")),
             page: some.then_some(number * 31),
-            pages: u32::MAX - number as u32,
+            pages: 4000 - number as u32 % 4000,
             node: some.then_some(number as u8),
             priority: (!some).then_some(12),
             order: Some(9),
@@ -119,6 +119,27 @@ fn events_that_were_written_stay_where_the_system_refuses_the_end_of_a_run() {
     let error = writer.finish(&example()).unwrap_err();
     let RecordingError::Partial { path, .. } = &error else { panic!("{error}") };
     assert!(read_all(path).len() >= 4096, "the first chunk is there");
+}
+
+/// Whoever takes pages one by one took hours, and filled memory or a disk.
+#[test]
+fn events_of_more_pages_than_those_of_any_run_are_refused() {
+    let parent = tempfile::tempdir().unwrap();
+    let read = |name: &str, pages: u32| {
+        let mut writer = RecordingWriter::begin(&parent.path().join(name), &example()).unwrap();
+        let mut names = Names::default();
+        let mut chunk = events(&mut names, 0, 20);
+        chunk.events.iter_mut().for_each(|event| event.pages = 0);
+        chunk.events[7].pages = pages;
+        writer.events().unwrap().append(&chunk, &names).unwrap();
+        writer.finish(&example()).unwrap();
+        EventReader::open(&parent.path().join(name)).unwrap().expect("there are events").read_all()
+    };
+    assert_eq!(read("all-of-64-gib", 1 << 24).unwrap().1[7].pages, 1 << 24);
+    let error = read("billions", u32::MAX).unwrap_err();
+    let RecordingError::Damaged { path, problem } = &error else { panic!("{error}") };
+    assert!(path.ends_with("billions/events/00000.parquet"), "{error}");
+    assert_eq!(problem, "row 8 is of 4294967295 pages, and no run has so many at once");
 }
 
 #[test]

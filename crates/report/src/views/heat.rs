@@ -79,11 +79,6 @@ const ABSENT: Page = Page { last: 0, group: 0 };
 /// Pages of a file are kept in blocks, as files may be long and read here and there.
 const BLOCK: u64 = 512;
 
-/// Pages of an event, on the average of a run: what foreign events take of time and memory is bounded by their number.
-const EVENT_PAGES_MAX: u64 = 4096;
-/// By so many events pages may be ahead of the average.
-const EVENTS_AHEAD: u64 = 1 << 14;
-
 type Blocks = BTreeMap<(NameId, u64), Box<[Page; BLOCK as usize]>>;
 
 /// Resident pages of a cgroup.
@@ -126,9 +121,6 @@ pub struct HeatBuilder {
     groups: Vec<Group>,
     files: BTreeMap<NameId, Regions>,
     untracked: std::collections::BTreeSet<NameId>,
-    /// Events of pages so far, and their pages.
-    taken: (u64, u64),
-    is_damaged: bool,
 }
 
 impl HeatBuilder {
@@ -147,8 +139,6 @@ impl HeatBuilder {
             groups: Vec::new(),
             files: BTreeMap::new(),
             untracked: std::collections::BTreeSet::new(),
-            taken: (0, 0),
-            is_damaged: false,
         }
     }
 
@@ -156,7 +146,7 @@ impl HeatBuilder {
     pub fn take(&mut self, names: &Names, event: &Event) {
         let (Some(file), Some(first)) = (event.file, event.page) else { return };
         let is_file = !names.text(file).starts_with(DEVICE) && !names.text(file).starts_with(ANONYMOUS);
-        if !self.is_known(names, event.event) || !is_file || !self.is_bounded(event.pages) {
+        if !self.is_known(names, event.event) || !is_file {
             return;
         }
         self.advance(usize::try_from(event.time_ns / self.slice_ns).unwrap_or(usize::MAX));
@@ -169,21 +159,6 @@ impl HeatBuilder {
         if kind == self.known.accessed {
             self.access(file, first, u64::from(event.pages));
         }
-    }
-
-    /// Whether there is room for what an event says. Where it is too much, nothing is taken any more.
-    fn is_bounded(&mut self, pages: u32) -> bool {
-        let (events, all) = (self.taken.0 + 1, self.taken.1.saturating_add(pages.into()));
-        self.is_damaged |= all / EVENT_PAGES_MAX > events + EVENTS_AHEAD;
-        if !self.is_damaged {
-            self.taken = (events, all);
-        }
-        !self.is_damaged
-    }
-
-    /// Whether events had more pages than those of any run, so that there is no map.
-    pub const fn is_damaged(&self) -> bool {
-        self.is_damaged
     }
 
     /// What all events together say.

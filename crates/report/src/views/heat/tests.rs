@@ -146,18 +146,3 @@ fn the_most_accessed_files_are_told_and_the_others_counted() {
     assert_eq!(names, ["f000", "f001", "f002", "f003", "f004", "f005"]);
     assert_eq!(heat.other_files, FILES_TRACKED + 3 - FILES_TOLD);
 }
-
-/// It took hours, and 8 bytes of memory a page.
-#[test]
-fn events_of_more_pages_than_those_of_any_run_make_no_map() {
-    let mut history = History::new();
-    history.add(0, ADD, "f", 0, "");
-    history.add(1, ADD, "f", 0, "");
-    history.events[1].pages = u32::MAX;
-    let mut builder = HeatBuilder::new(10_000_000);
-    let mut damaged = || {
-        builder.take(&history.names, &history.events.remove(0));
-        builder.is_damaged()
-    };
-    assert_eq!([damaged(), damaged()], [false, true]);
-}
