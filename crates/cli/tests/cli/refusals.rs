@@ -456,6 +456,48 @@ fn every_file_that_cannot_be_read_was_said_to_lack_permissions() {
 }
 
 #[test]
+fn what_is_no_scenario_was_told_to_be_one_or_had_no_hint() {
+    let scene = Scene::new();
+    scene.file("binary.toml", [0xff, 0xfe, 0x00]).file("numbers", [0xff, 0xfe, 0x00]);
+    let commands = [
+        "run hot-and-stream --machine binary.toml",
+        "run hot-and-stream --machine none.toml",
+        "stats numbers",
+        "import mmtests none -o new",
+        "import mmtests numbers -o new",
+    ];
+    insta::assert_snapshot!(refused(&scene, &commands), @r"
+    $ run hot-and-stream --machine binary.toml
+    error: cannot read `binary.toml`
+      caused by: stream did not contain valid UTF-8
+    hint: a machine file is a text, as `pagetide machine show` prints it; this is something else
+    exit 1
+
+    $ run hot-and-stream --machine none.toml
+    error: cannot read `none.toml`
+      caused by: No such file or directory (os error 2)
+    hint: check the path; `pagetide machine show NAME > FILE.toml` writes one
+    exit 1
+
+    $ stats numbers
+    error: cannot compare `numbers`
+      caused by: it is no text in UTF-8
+    hint: name a file of numbers as CSV, JSON or a list; this one is something else
+    exit 1
+
+    $ import mmtests none -o new
+    error: there is no run of mmtests in `none`
+    hint: name `work/log` of mmtests, or the folder of one run in it
+    exit 1
+
+    $ import mmtests numbers -o new
+    error: there is no run of mmtests in `numbers`
+    hint: name `work/log` of mmtests, or the folder of one run in it
+    exit 1
+    ");
+}
+
+#[test]
 fn a_run_without_memory_said_nothing_of_the_memory() {
     let command = "run hot-and-stream --set vm.min_free_kbytes=99999999 --param stream=1M -q";
     let shown = refused(&Scene::new(), &[command]).replace("\n  ", " ");

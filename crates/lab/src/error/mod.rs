@@ -282,6 +282,20 @@ impl LabError {
         Self::Unreadable { path: path.to_owned(), source, hint }
     }
 
+    /// A machine file that cannot be read.
+    pub(crate) fn unreadable_machine(path: &Path, source: io::Error) -> Self {
+        let hint = match source.kind() {
+            io::ErrorKind::NotFound => {
+                Some("check the path; `pagetide machine show NAME > FILE.toml` writes one")
+            }
+            io::ErrorKind::InvalidData | io::ErrorKind::IsADirectory => {
+                Some("a machine file is a text, as `pagetide machine show` prints it; this is something else")
+            }
+            _ => unreadable_hint(&source),
+        };
+        Self::Unreadable { path: path.to_owned(), source, hint }
+    }
+
     /// A trace that cannot be read, of whatever kind it is.
     pub(crate) fn unreadable_trace(path: &Path, source: io::Error) -> Self {
         let hint = trace_hint(&source);

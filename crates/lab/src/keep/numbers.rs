@@ -61,7 +61,7 @@ fn argument_runs(argument: &str, operation: &str) -> Result<Vec<Run>, LabError> 
         hint: Some("name a file of numbers, `NAME=FILE`, `NAME=1.5,2.5`, or folders with recordings"),
     })?;
     let wrong = |source| LabError::Numbers { path: path.clone(), source };
-    let text = String::from_utf8(bytes).map_err(|_| wrong(no_csv("it is no text in UTF-8")))?;
+    let text = String::from_utf8(bytes).map_err(|_| wrong(no_text()))?;
     let runs = of_text(&text, name.unwrap_or(&stem), operation).map_err(wrong)?;
     // The name given stands for the run that a file names, if that is one.
     Ok(match (name, &runs[..]) {
@@ -216,6 +216,11 @@ fn no_number(line: u64, field: &str) -> NumbersError {
         problem: format!("line {line}: `{field}` is not a finite number"),
         hint: "write numbers, one a line or with blanks between them; lines that begin with `#` are left out",
     }
+}
+
+fn no_text() -> NumbersError {
+    let hint = "name a file of numbers as CSV, JSON or a list; this one is something else";
+    NumbersError { problem: "it is no text in UTF-8".to_owned(), hint }
 }
 
 fn no_csv(problem: impl Display) -> NumbersError {

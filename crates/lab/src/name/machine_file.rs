@@ -62,7 +62,7 @@ pub(crate) fn of_option(machine: Option<&str>) -> Result<Option<MachineFile>, La
 /// # Errors
 /// It cannot be read; the first mistake in it, at its line.
 pub fn read(path: &Path) -> Result<MachineFile, LabError> {
-    let text = read_to_string(path).map_err(|source| LabError::unreadable(path, source))?;
+    let text = read_to_string(path).map_err(|source| LabError::unreadable_machine(path, source))?;
     of_text(&text).map_err(|mistake| written::failed(path, mistake))
 }
 

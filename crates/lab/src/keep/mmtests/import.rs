@@ -31,6 +31,9 @@ pub struct Imported {
 /// There is no run in it, or a file cannot be read or holds something else.
 pub fn import(folder: &Path) -> Result<Imported, LabError> {
     let mut imported = Imported { recordings: Vec::new(), warnings: Vec::new() };
+    if !folder.is_dir() {
+        return Err(no_run(folder));
+    }
     let mut runs = if iterations(folder)?.is_empty() { folders_in(folder)? } else { vec![folder.to_owned()] };
     runs.retain(|run| iterations(run).is_ok_and(|iterations| !iterations.is_empty()));
     if runs.is_empty() {
