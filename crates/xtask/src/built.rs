@@ -9,9 +9,9 @@ use std::process::{Command, Stdio};
 use crate::checkout::{root, target};
 use crate::step::{Outcome, cargo};
 
-/// What `cargo xtask test` builds without optimising for users. Fewer packages would have other features
-/// of their dependencies, and so compile them once more.
-const DEBUG: [&str; 4] = ["build", "--workspace", "--all-targets", "--locked"];
+/// What `cargo xtask test` builds without optimising for users: all that `cargo test` runs. Fewer packages would have
+/// other features of their dependencies, and so compile them once more.
+const DEBUG: [&str; 7] = ["build", "--workspace", "--lib", "--bins", "--tests", "--examples", "--locked"];
 const RELEASE: [&str; 5] = ["build", "-p", "pagetide-cli", "--release", "--locked"];
 
 /// Builds it as a `debug` or `release` build.

@@ -20,10 +20,10 @@ use crate::step::{Outcome, Report, cargo, passed_on};
 /// Random worlds of each kind; an ordinary test makes a twentieth of them.
 const WORLDS: &str = "5000";
 
-/// Small worlds of the model alone that an ordinary test checks: half a minute on two CPUs.
-const CHECKED: &str = "1..1000";
+/// Small worlds of the model alone that an ordinary test checks: a quarter of a minute on two CPUs.
+const CHECKED: &str = "1..500";
 /// Those that follow.
-const MORE_CHECKED: &str = "1001..20000";
+const MORE_CHECKED: &str = "501..20000";
 
 /// Checks those of an ordinary test.
 pub(crate) fn check_worlds() -> Outcome {
@@ -46,16 +46,19 @@ fn check(seeds: &str) -> Outcome {
 }
 
 /// The steps behind those of an ordinary test.
-pub(crate) const STEPS: usize = 7;
+pub(crate) const STEPS: usize = 8;
 
 /// Adds them to `report`, and notes it if all have passed.
 pub(crate) fn test(report: &mut Report) {
     report.step("a site of the documents", book::make);
     report.step("the playground in a browser", playground::test);
+    // It says that a bench still works, not how fast it is.
+    report.step("benches, once each", || {
+        cargo(&["test", "--workspace", "--bench", "*", "--locked", "--", "--test"], &[])
+    });
     report.step("many worlds of the model", || check(MORE_CHECKED));
     report.step("many worlds", || {
-        let arguments =
-            ["test", "--package=pagetide-sim", "--release", "--locked", "--test=sim", "every_world"];
+        let arguments = ["test", "--package=pagetide-sim", "--release", "--locked", "--test=sim", "every_"];
         cargo(&arguments, &[("PAGETIDE_WORLDS", WORLDS)])
     });
     report.step("tuned rows", || {

@@ -108,10 +108,6 @@ fn test(more: usize) -> Report {
                 &[("RUSTDOCFLAGS", "-D warnings -A rustdoc::private-intra-doc-links")],
             )
         }),
-        // It says that a bench still works, not how fast it is; so it takes what is built already.
-        ("benches, once each", || {
-            cargo(&["test", "--workspace", "--bench", "*", "--locked", "--", "--test"], &[])
-        }),
         ("tests", || cargo(&["test", "--workspace", "--no-fail-fast", "--locked"], &[])),
     ];
     const USERS: Lane<'_> = &[

@@ -72,6 +72,11 @@ const MARKS: [&str; 21] = [
     "swap_ra_hit",
 ];
 
+/// The number of worlds that somebody asks for.
+pub fn asked() -> Option<u64> {
+    number_from_env("PAGETIDE_WORLDS")
+}
+
 fn number_from_env(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     Some(text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")))
@@ -175,7 +180,7 @@ fn every_world_keeps_its_invariants_goes_on_and_repeats() {
         check(seed);
         return;
     }
-    let count = number_from_env("PAGETIDE_WORLDS").unwrap_or(WORLDS);
+    let count = asked().unwrap_or(WORLDS);
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(4);
     let (next, events, totals) = (AtomicU64::new(0), AtomicU64::new(0), Mutex::new(Totals::default()));
     let begin = Instant::now();
