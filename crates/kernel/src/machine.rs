@@ -8,7 +8,7 @@
 //! `.await` stands only where Linux could schedule, and its [`WaitReason`] names the sleep.
 
 use std::future::Future;
-use std::ops::Add;
+use std::ops::AddAssign;
 use std::rc::Rc;
 
 use mm::base::layout::PageTables;
@@ -245,12 +245,12 @@ pub struct KernelBuild {
     pub uniprocessor: Option<Uniprocessor>,
     /// Where stacks of tasks lie.
     pub stacks: Stacks,
-    /// What a process costs by itself.
+    /// What the first process of a run costs by itself.
+    pub first_process: ProcessCost,
+    /// What every later one costs.
     pub process: ProcessCost,
     /// What starts and watches a run costs.
     pub run: RunCost,
-    /// What differs where the workload is a file; none: nothing.
-    pub workload_file: Option<FileCost>,
     /// When files were written that lie there when a run begins.
     pub laid_out: LaidOut,
     /// What slab is made of.
@@ -315,15 +315,6 @@ impl Default for ProcessCost {
     }
 }
 
-/// What a workload that is a file costs, which each of its processes interprets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FileCost {
-    /// More than another run: reading it.
-    pub run: RunCost,
-    /// Each of its processes.
-    pub process: ProcessCost,
-}
-
 /// What the program that starts and watches a run adds to the counters of its machine, whatever the run is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RunCost {
@@ -335,15 +326,11 @@ pub struct RunCost {
     pub freed: u32,
 }
 
-impl Add for RunCost {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        Self {
-            faults: self.faults + other.faults,
-            allocated: self.allocated + other.allocated,
-            freed: self.freed + other.freed,
-        }
+impl AddAssign for RunCost {
+    fn add_assign(&mut self, more: Self) {
+        self.faults += more.faults;
+        self.allocated += more.allocated;
+        self.freed += more.freed;
     }
 }
 

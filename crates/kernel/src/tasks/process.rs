@@ -144,8 +144,6 @@ pub(crate) struct ProcessState {
 pub(crate) struct Processes {
     pub(crate) list: Vec<Process>,
     pub(crate) next: u32,
-    /// They interpret a file.
-    pub(crate) of_file: bool,
     /// Somebody was told of the end of one.
     pub(crate) has_reaped: bool,
     /// Stacks of those that ended and were waited for, each in one block, with who pays: a grace period of RCU later

@@ -22,8 +22,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// # Errors
     /// `NoMem`; what was allocated so far is given back.
     pub async fn process_start(&self, name: &str, memcg: MemcgId) -> Result<Process, Errno> {
+        self.start_at(name, memcg, self.machine().build().process).await
+    }
+
+    async fn start_at(&self, name: &str, memcg: MemcgId, cost: ProcessCost) -> Result<Process, Errno> {
         let anon = self.mem(|mem| mem.anon_create());
-        let ProcessCost { fork, moved, .. } = self.process_cost();
+        let ProcessCost { fork, moved, grown } = cost;
         let pages = u64::from(fork.anon + moved.map_or(0, |moved| moved.anon));
         let own = AnonArea { anon, file: None, shared: false, pages, advice: HugeAdvice::None };
         let process = {
@@ -50,7 +54,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             processes.list.push(process.clone());
             process
         };
-        self.pay_for_grown_parent(memcg);
+        self.pay_for_grown_parent(memcg, grown);
         let started = self.populate(&process, fork, 0).await;
         if let Err(errno) = started {
             self.process_exit(&process);
@@ -60,18 +64,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         Ok(process)
     }
 
-    fn process_cost(&self) -> ProcessCost {
-        let build = self.machine().build();
-        match build.workload_file {
-            Some(file) if self.shared.processes.borrow().of_file => file.process,
-            _ => build.process,
-        }
-    }
-
     /// Once whoever starts processes has been told of the end of some, it has more pages that a process is started
     /// with, and each of them is to be written to again.
-    fn pay_for_grown_parent(&self, memcg: MemcgId) {
-        if let Some(Grown { faults, remaps }) = self.process_cost().grown
+    fn pay_for_grown_parent(&self, memcg: MemcgId, grown: Option<Grown>) {
+        if let Some(Grown { faults, remaps }) = grown
             && self.shared.processes.borrow().has_reaped
         {
             self.take_faults(memcg, faults);
@@ -102,30 +98,27 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// A process begins to run, in its cgroup: it gets the last of its own pages there, or is killed for them.
     pub async fn process_runs(&self, process: &Process) {
+        self.runs_at(process, self.machine().build().process).await;
+    }
+
+    async fn runs_at(&self, process: &Process, cost: ProcessCost) {
         self.machine().charge(CostOp::StartProcess, 1);
-        let ProcessCost { fork, moved, .. } = self.process_cost();
+        let ProcessCost { fork, moved, .. } = cost;
         if let Some(moved) = moved {
             let _ = self.populate(process, moved, fork.anon).await;
         }
     }
 
     /// Starts the first process of a run, in the root, beside what starts and watches the run; `begin` is called when
-    /// counting begins. It reads its workload `from_file`.
+    /// counting begins.
     ///
     /// # Errors
     /// As [`Self::process_start`].
-    pub async fn run_begins(
-        &self,
-        name: &str,
-        from_file: bool,
-        begin: impl FnOnce(),
-    ) -> Result<Process, Errno> {
-        let process = self.process_start(name, MemcgId::ROOT).await?;
-        self.process_runs(&process).await;
-        self.shared.processes.borrow_mut().of_file = from_file;
+    pub async fn run_begins(&self, name: &str, begin: impl FnOnce()) -> Result<Process, Errno> {
         let build = self.machine().build();
-        let of_file = build.workload_file.filter(|_| from_file).map_or(RunCost::default(), |file| file.run);
-        let RunCost { faults, allocated, freed } = build.run + of_file;
+        let process = self.start_at(name, MemcgId::ROOT, build.first_process).await?;
+        self.runs_at(&process, build.first_process).await;
+        let RunCost { faults, allocated, freed } = build.run;
         let mut pages = self.take_pages(&process, freed.saturating_sub(allocated)).await;
         begin();
         pages.extend(self.take_pages(&process, allocated).await);

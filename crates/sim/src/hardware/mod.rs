@@ -5,7 +5,7 @@
 pub mod cost;
 pub mod device;
 
-use kernel::machine::KernelBuild;
+use kernel::machine::{KernelBuild, ProcessCost, RunCost};
 use mm::version::rules::{Preemption, Scheduler};
 use units::Nanos;
 
@@ -32,6 +32,8 @@ pub struct Hardware {
     pub hz: u64,
     /// How its kernel is built and started.
     pub build: KernelBuild,
+    /// What differs there where the workload is a file; none: nothing.
+    pub workload_file: Option<FileCost>,
     /// CPU time for each operation.
     pub costs: CostTable,
     /// Block devices; a request names one by its index here.
@@ -40,6 +42,15 @@ pub struct Hardware {
     pub readahead_pages: u32,
     /// Bytes per second of the host adapter that all devices share, if it can be the bottleneck.
     pub host_bandwidth: Option<u64>,
+}
+
+/// What a workload that is a file costs, which each of its processes interprets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileCost {
+    /// More than another run: reading it.
+    pub run: RunCost,
+    /// Each of its processes.
+    pub process: ProcessCost,
 }
 
 impl Hardware {
@@ -53,6 +64,7 @@ impl Hardware {
             preemption: Preemption::Voluntary,
             hz: kernel::time::HZ,
             build: KernelBuild::default(),
+            workload_file: None,
             costs: CostTable::default(),
             devices: Vec::new(),
             readahead_pages: READAHEAD_PAGES,

@@ -37,7 +37,7 @@
 //! for.
 
 use kernel::machine::{
-    CostOp, FileCost, Grown, KernelBuild, LaidOut, OwnPages, ProcessCost, RunCost, Stacks, Uniprocessor,
+    CostOp, Grown, KernelBuild, LaidOut, OwnPages, ProcessCost, RunCost, Stacks, Uniprocessor,
 };
 use mm::base::layout::{
     FollowTables, HugeSupport, MemoryLayout, NodeLayout, PageTables, ZoneKind, ZoneLayout,
@@ -46,8 +46,8 @@ use mm::version::geometry::{Cache, FileCaches, SlabBuild};
 use mm::version::presets::Version;
 use units::{Bytes, Nanos, PAGE_SIZE, Pages};
 
-use crate::hardware::Hardware;
 use crate::hardware::cost::CostTable;
+use crate::hardware::{FileCost, Hardware};
 use crate::machines::measured::{self, Measured, hash_tables, nearest};
 
 /// The least that `--on uml:VERSION` takes. With 48 MiB a guest boots, too; with 32 MiB two of the four start boosted.
@@ -104,13 +104,14 @@ pub(super) fn follow(hardware: &mut Hardware, kernel: &Version) {
         page_tables: PageTables::UserMode(measured.follow),
         uniprocessor: (hardware.cpus == 1).then_some(Uniprocessor { page_lists: measured.page_lists }),
         stacks: Stacks::Contiguous,
+        first_process: process_cost(measured.follow),
         process: process_cost(measured.follow),
         run: run_cost(measured.follow),
-        workload_file: Some(file_cost(measured.follow)),
         laid_out: LaidOut::JustBefore,
         requests_max: Some(64),
         slab: SlabBuild { caches: Some(file_caches(measured, kernel)), kept: measured.slab },
     };
+    hardware.workload_file = Some(file_cost(measured.follow));
     hardware.clock_of_ticks = true;
     if measured.follow == FollowTables::ByRun {
         let Nanos(remap) = hardware.costs.get(CostOp::Remap);

@@ -65,11 +65,10 @@ impl Going {
         let main = {
             let (kernel, sampler, outcome) = (kernel.clone(), Rc::clone(&sampler), Rc::clone(&outcome));
             let seed = Seed(spec.seed);
-            let from_file = matches!(&spec.program, Program::Workload(workload) if workload.spec().is_file());
             let disks = u16::try_from(spec.hardware.devices.len()).expect("few disks");
             machine.spawn("workload", None, async move {
                 let begin = || sampler.borrow_mut().begin(kernel.machine().now(), &kernel);
-                let result = match kernel.run_begins("workload", from_file, begin).await {
+                let result = match kernel.run_begins("workload", begin).await {
                     Ok(process) => {
                         let system =
                             SimSystem::new(kernel.clone(), process, Rc::clone(&sampler), seed, disks);

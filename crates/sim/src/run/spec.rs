@@ -9,8 +9,8 @@ use units::Nanos;
 use workload::scenario::{Swap, SwapArea, SwapDevice};
 use workload::{Replay, Workload};
 
-use crate::hardware::Hardware;
 use crate::hardware::device::DeviceModel;
+use crate::hardware::{FileCost, Hardware};
 
 /// What runs.
 #[derive(Debug, Clone)]
@@ -64,6 +64,12 @@ impl SimRun {
             preemption: rules.preemption,
             ..self.hardware.clone()
         };
+        if matches!(&self.program, Program::Workload(workload) if workload.spec().is_file())
+            && let Some(FileCost { run, process }) = hardware.workload_file
+        {
+            hardware.build.run += run;
+            hardware.build.process = process;
+        }
         hardware.devices.extend(std::iter::repeat_n(self.swap_disk(), usize::from(self.swap_disks())));
         hardware
     }

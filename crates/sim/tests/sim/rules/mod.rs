@@ -9,7 +9,8 @@
 //! Versions are tried in this order: those that have one of the two answers, then any, both in the order of
 //! [`bases`]; all scenes of one before the next, as most pairs show in some scene of the first. What [`TRIED_FIRST`]
 //! says of a pair goes before that. A pair that no scene tells apart is either dead or a case that the scenes lack.
-//! What must show nowhere is looked for in a few scenes; `PAGETIDE_WORLDS`, as `cargo xtask test full` sets it, takes all.
+//! What must show nowhere is looked for in a few scenes; `PAGETIDE_WORLDS`, which `cargo xtask test full` sets, takes
+//! all.
 
 mod scenes;
 
