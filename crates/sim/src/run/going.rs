@@ -19,7 +19,7 @@ use crate::run::handing::SampleSink;
 use crate::run::patience::Patience;
 use crate::run::result::{FRAGMENT_STALL_SAMPLES, SimError, SimResult};
 use crate::run::sample::{AtEnd, Sampler};
-use crate::run::spec::{Program, SimRun};
+use crate::run::spec::SimRun;
 use crate::run::system::SimSystem;
 
 /// What a program came to, and what was read when it had ended.
