@@ -30,6 +30,11 @@ use crate::RecordingError;
 use crate::delta;
 use crate::packed::{self, Chosen, Dictionary};
 
+/// Cells of a group of rows at most, where the file is small: a run of equal cells takes a few bytes, however long it is.
+const CELLS_MAX: u64 = 1 << 25;
+/// Cells for each byte of a larger file: as many as a counter has that stands still.
+const CELLS_OF_A_BYTE: u64 = 32;
+
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Column {
@@ -274,6 +279,7 @@ pub(crate) fn guarded<T>(read: impl FnOnce() -> Result<T, ParquetError> + Unwind
 }
 
 fn read(bytes: Vec<u8>) -> Result<Vec<Column>, ParquetError> {
+    let length = bytes.len() as u64;
     let file = SerializedFileReader::new(Bytes::from(bytes))?;
     if file.num_row_groups() != 1 {
         return Err(ParquetError::General(format!(
@@ -281,14 +287,26 @@ fn read(bytes: Vec<u8>) -> Result<Vec<Column>, ParquetError> {
             file.num_row_groups()
         )));
     }
-    read_group(&*file.get_row_group(0)?)
+    read_group(&*file.get_row_group(0)?, length)
 }
 
-/// The columns of a group of rows.
-pub(crate) fn read_group(group: &dyn RowGroupReader) -> Result<Vec<Column>, ParquetError> {
+/// The columns of a group of rows in a file of so many bytes.
+pub(crate) fn read_group(group: &dyn RowGroupReader, bytes: u64) -> Result<Vec<Column>, ParquetError> {
+    let cells = group.metadata().columns().iter().map(|column| column.num_values().unsigned_abs());
+    check_cells(cells.fold(0, u64::saturating_add), bytes)?;
     let columns =
         (0..group.num_columns()).map(|place| read_column(group, place)).collect::<Result<_, _>>()?;
     of_one_length(columns)
+}
+
+fn check_cells(cells: u64, bytes: u64) -> Result<(), ParquetError> {
+    let most = bytes.saturating_mul(CELLS_OF_A_BYTE).max(CELLS_MAX);
+    if cells <= most {
+        return Ok(());
+    }
+    Err(ParquetError::General(format!(
+        "it has {cells} cells, and no table of {bytes} bytes has more than {most}"
+    )))
 }
 
 /// Each column says by itself how many rows it has.
@@ -431,6 +449,22 @@ mod tests {
         let short = [table(), vec![Column::of_u64("short", [1, 2].into_iter())]].concat();
         let error = of_one_length(short).unwrap_err();
         assert_eq!(error.to_string(), "Parquet error: `time_ns` has 3 rows, and `short` 2");
+    }
+
+    /// A run of equal cells is a few bytes: what a short file says of itself took all memory.
+    #[test]
+    fn a_small_file_with_more_cells_than_memory_has_room_for_was_read() {
+        let bytes = encode(&table());
+        let file = SerializedFileReader::new(Bytes::from(bytes)).unwrap();
+        let group = file.get_row_group(0).unwrap();
+        let cells = group.metadata().columns().iter().map(|column| column.num_values() as u64).sum::<u64>();
+        assert_eq!(cells, table().iter().map(|column| column.rows() as u64).sum::<u64>());
+        assert!(check_cells(CELLS_MAX, 100).is_ok() && check_cells(1 << 40, 1 << 35).is_ok());
+        let error = check_cells(1 << 40, 100).unwrap_err().to_string();
+        assert!(
+            error.contains("1099511627776 cells, and no table of 100 bytes has more than 33554432"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -143,7 +143,7 @@ impl TraceReader {
         };
         let damaged = |problem| TraceError::Damaged { path: self.path.clone(), problem };
         let piece = Piece { file: Arc::clone(&self.file), end };
-        let read = || table::read_group(&*SerializedFileReader::new(piece)?.get_row_group(place)?);
+        let read = || table::read_group(&*SerializedFileReader::new(piece)?.get_row_group(place)?, end);
         let columns = table::guarded(AssertUnwindSafe(read)).map_err(damaged)?;
         columns::take(columns, &mut self.tables).map_err(damaged)?;
         self.next += 1;
