@@ -410,6 +410,7 @@ fn trace_hint(error: &io::Error) -> Option<&'static str> {
             Some("check the path and the permissions of the file and its folders")
         }
         io::ErrorKind::IsADirectory => Some("name the file of the trace; this is a folder"),
+        io::ErrorKind::FileTooLarge => Some("ask Prometheus for fewer containers, or for a longer step"),
         _ => None,
     }
 }

@@ -8,6 +8,7 @@
 //! | `mmtests.rs` | runs in the folders of mmtests, written and read |
 //! | `numbers.rs` | numbers that a person has, as the runs of a table |
 //! | `prometheus.rs` | what Prometheus has of containers' memory |
+//! | `unpacked.rs` | texts of others as a whole, with a bound |
 
 pub(crate) mod differences;
 pub mod folders;
@@ -15,3 +16,4 @@ pub mod mmtests;
 pub mod numbers;
 pub(crate) mod prometheus;
 pub mod trace;
+pub(crate) mod unpacked;

@@ -1,7 +1,7 @@
 //! A folder of mmtests as recordings: one for each test of each iteration of each run.
 
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
@@ -9,6 +9,7 @@ use recording::Recording;
 
 use super::logs::{self, Samples};
 use crate::error::LabError;
+use crate::keep::unpacked::whole;
 
 /// What a recording calls where it comes from.
 const BACKEND: &str = "mmtests";
@@ -171,10 +172,8 @@ fn read_file(path: &Path) -> Result<Option<(PathBuf, String)>, LabError> {
     let packed = with(".gz");
     let (path, bytes) = if packed.is_file() {
         let failed = |source| unreadable(&packed, source);
-        let mut bytes = Vec::new();
         let file = fs::File::open(&packed).map_err(failed)?;
-        MultiGzDecoder::new(file).read_to_end(&mut bytes).map_err(failed)?;
-        (packed.clone(), bytes)
+        (packed.clone(), whole(MultiGzDecoder::new(file)).map_err(failed)?)
     } else if path.is_file() {
         let bytes = fs::read(path).map_err(|source| unreadable(path, source))?;
         (path.to_owned(), bytes)

@@ -25,6 +25,7 @@ use super::plan::{SizeRequest, headroom};
 use super::practice::{KRR_LEAST, MARGIN, VPA_LEAST, VPA_PERCENTILE};
 use crate::error::LabError;
 use crate::keep::prometheus::{Labels, Quantity, Watched, is_one, read};
+use crate::keep::unpacked::whole;
 use crate::resolve::texts::shell_quoted;
 
 /// Of all time, waiting for memory: a container that waits as long is too small.
@@ -147,9 +148,8 @@ impl WatchedRequest {
         self.check_options(&name)?;
         let headroom = headroom(self.size.headroom.as_deref())?;
         let unreadable = |source| LabError::unreadable_trace(path, source);
-        let mut bytes = Vec::new();
         let file = File::open(path).map_err(unreadable)?;
-        decompressed(file).and_then(|mut source| source.read_to_end(&mut bytes)).map_err(unreadable)?;
+        let bytes = decompressed(file).and_then(whole).map_err(unreadable)?;
         let all = read(&name, &bytes)?;
         let meant = self.meant(&name, all)?;
         let mut told = judged(&meant, headroom);
