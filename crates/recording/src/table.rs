@@ -30,7 +30,7 @@ use crate::RecordingError;
 use crate::delta;
 use crate::packed::{self, Chosen, Dictionary};
 
-/// Cells of a group of rows at most, where the file is small: a run of equal cells takes a few bytes, however long it is.
+/// Cells of a group of rows at most, where the file is small: a run of equal cells takes a few bytes, however long.
 const CELLS_MAX: u64 = 1 << 25;
 /// Cells for each byte of a larger file: as many as a counter has that stands still.
 const CELLS_OF_A_BYTE: u64 = 32;

@@ -1,4 +1,4 @@
-//! Texts of others that are unpacked into memory, not more of them than makes sense: a kilobyte of gzip may be a megabyte.
+//! Texts of others that are unpacked into memory, with a bound: a kilobyte of gzip may be a megabyte.
 //!
 //! Left out: traces, which are read piece by piece and need no such bound.
 
