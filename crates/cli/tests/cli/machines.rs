@@ -108,7 +108,7 @@ fn wrong_machine_files_are_told() {
         $ run hot-and-stream --machine none.toml
         error: cannot read `none.toml`
           caused by: No such file or directory (os error 2)
-        hint: check the path; `pagetide run WORKLOAD --dry-run > FILE.toml` writes a scenario
+        hint: check the path; `pagetide machine show NAME > FILE.toml` writes one
         exit 1
 
         $ run hot-and-stream --machine word.toml --on uml:6.12

@@ -165,6 +165,7 @@ fn what_is_no_run_of_it_is_refused_and_nothing_is_left_behind() {
     $ import mmtests missing --out new
     error: cannot read `missing`
       caused by: No such file or directory (os error 2)
+    hint: name `work/log` of mmtests, or the folder of one run in it
     exit 1
 
     $ import mmtests broken --out new

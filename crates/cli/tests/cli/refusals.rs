@@ -486,12 +486,14 @@ fn what_is_no_scenario_was_told_to_be_one_or_had_no_hint() {
     exit 1
 
     $ import mmtests none -o new
-    error: there is no run of mmtests in `none`
+    error: cannot read `none`
+      caused by: No such file or directory (os error 2)
     hint: name `work/log` of mmtests, or the folder of one run in it
     exit 1
 
     $ import mmtests numbers -o new
-    error: there is no run of mmtests in `numbers`
+    error: cannot read `numbers`
+      caused by: Not a directory (os error 20)
     hint: name `work/log` of mmtests, or the folder of one run in it
     exit 1
     ");

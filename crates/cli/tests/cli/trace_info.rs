@@ -139,6 +139,7 @@ fn what_is_wrong_is_said_and_nothing_is_overwritten() {
     $ import mmtests app.log -o new
     error: cannot read `app.log`
       caused by: Not a directory (os error 20)
+    hint: name `work/log` of mmtests, or the folder of one run in it
     exit 1
 
     $ trace info

@@ -32,9 +32,6 @@ pub struct Imported {
 /// There is no run in it, or a file cannot be read or holds something else.
 pub fn import(folder: &Path) -> Result<Imported, LabError> {
     let mut imported = Imported { recordings: Vec::new(), warnings: Vec::new() };
-    if !folder.is_dir() {
-        return Err(no_run(folder));
-    }
     let mut runs = if iterations(folder)?.is_empty() { folders_in(folder)? } else { vec![folder.to_owned()] };
     runs.retain(|run| iterations(run).is_ok_and(|iterations| !iterations.is_empty()));
     if runs.is_empty() {
@@ -60,9 +57,11 @@ pub fn import(folder: &Path) -> Result<Imported, LabError> {
     Ok(imported)
 }
 
+/// What a folder of runs is.
+const RUNS: &str = "name `work/log` of mmtests, or the folder of one run in it";
+
 fn no_run(folder: &Path) -> LabError {
-    let message = format!("there is no run of mmtests in `{}`", folder.display());
-    LabError::refused(message, "name `work/log` of mmtests, or the folder of one run in it")
+    LabError::refused(format!("there is no run of mmtests in `{}`", folder.display()), RUNS)
 }
 
 fn unreadable(path: &Path, source: io::Error) -> LabError {
@@ -79,7 +78,7 @@ fn malformed(path: &Path) -> impl FnOnce((usize, String)) -> LabError {
 }
 
 fn folders_in(folder: &Path) -> Result<Vec<PathBuf>, LabError> {
-    let failed = |source| unreadable(folder, source);
+    let failed = |source| LabError::Unreadable { path: folder.to_owned(), source, hint: Some(RUNS) };
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
