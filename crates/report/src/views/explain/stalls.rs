@@ -109,16 +109,22 @@ pub(super) fn section(recording: &Recording, all: bool) -> Section {
         }
     }
     rows.sort_by_key(|(spent, _)| std::cmp::Reverse(*spent)); // stable: by name where equal
+    let mut amounts = vec!["in all", "longest"];
+    // Most waits are for a disk, and of none of these it is a question.
+    if rows.iter().any(|(_, cells)| cells[6] != Cell::Dash) {
+        amounts.push("nothing could end");
+    }
+    let columns = 4 + amounts.len();
     let mut table = Table::new()
         .texts(["who", "where", "waits for"])
         .numbers(["times"])
-        .amounts(["in all", "longest", "nothing could end"])
+        .amounts(amounts)
         .named_by(2)
         .breaking_names();
     let shown = if all { rows.len() } else { ROWS_MAX };
     let rest: u128 = rows.iter().skip(shown).map(|(spent, _)| spent).sum();
     let left = rows.len().saturating_sub(shown);
-    rows.into_iter().take(shown).for_each(|(_, cells)| table.push(cells));
+    rows.into_iter().take(shown).for_each(|(_, cells)| table.push(cells.into_iter().take(columns)));
     let section = Section::new("who waited, where, on whom").with(table);
     if left == 0 {
         return section;
