@@ -157,6 +157,7 @@ fn what_is_no_page_of_ours_is_left_alone() {
         "report pair -o mine.html",
         "report pair --plot mine.svg",
         "report pair -o folder",
+        "report pair -o page.pdf",
         "report pair -o no-such-folder/page.html",
         "report pair -o page.html --format json",
         "report pair --figure story",
@@ -164,7 +165,12 @@ fn what_is_no_page_of_ours_is_left_alone() {
     ];
     let shown = refused(&scene, &commands);
     assert_eq!(shown.matches("error: ").count(), commands.len(), "{shown}");
-    for text in ["`mine.html` exists already", "`mine.svg` exists already", "`folder` exists already"] {
+    for text in [
+        "`mine.html` exists already",
+        "`mine.svg` exists already",
+        "`folder` is a folder",
+        "name it `page.html`",
+    ] {
         assert!(shown.contains(text), "`{text}`: {shown}");
     }
     assert_eq!(fs::read_to_string(scene.path().join("mine.html")).unwrap(), "<p>mine");

@@ -268,8 +268,11 @@ impl LabError {
         Self::refused(told, "give a shorter `--warmup`")
     }
 
-    /// A file that is there already.
+    /// A file that is there already, or a folder where a file is to be.
     pub(crate) fn file_exists(path: &Path) -> Self {
+        if path.is_dir() {
+            return Self::refused(format!("`{}` is a folder", path.display()), "name a new file in it");
+        }
         Self::refused(
             format!("`{}` exists already", path.display()),
             "name a new file, or remove this one first",

@@ -220,11 +220,24 @@ pub fn command(folders: &[PathBuf], output: Option<&Path>) -> String {
 /// # Errors
 /// A name of another form than SVG, and those of [`check_writable`].
 pub fn check_figure(path: &Path) -> Result<(), LabError> {
+    check_named(path, "svg", "figures are written as SVG")
+}
+
+/// Refuses a place where a page cannot be written.
+///
+/// # Errors
+/// A name of another form than HTML, and those of [`check_writable`].
+pub fn check_page(path: &Path) -> Result<(), LabError> {
+    check_named(path, "html", "pages are written as HTML")
+}
+
+fn check_named(path: &Path, extension: &str, form: &str) -> Result<(), LabError> {
     match path.extension() {
-        Some(extension) if extension.eq_ignore_ascii_case("svg") => check_writable(path),
+        Some(named) if named.eq_ignore_ascii_case(extension) => check_writable(path),
+        _ if path.is_dir() => Err(LabError::file_exists(path)),
         _ => Err(LabError::refused(
-            format!("`{}` is not named as what it would be: figures are written as SVG", path.display()),
-            format!("name it `{}`", path.with_extension("svg").display()),
+            format!("`{}` is not named as what it would be: {form}", path.display()),
+            format!("name it `{}`", path.with_extension(extension).display()),
         )),
     }
 }
