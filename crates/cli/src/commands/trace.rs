@@ -105,7 +105,11 @@ fn write(folder: &Path, args: &TraceArgs, format: TraceFormat, printer: &Printer
         );
     }
     if let Some(out) = args.out.as_ref().filter(|_| printer.verbosity() > Verbosity::Quiet) {
-        printer.note(&format!("`{}`: {events} events, {bytes} bytes", out.display()));
+        printer.note(&format!(
+            "`{}`: {} KiB, from {events} recorded events",
+            out.display(),
+            bytes.div_ceil(1024)
+        ));
     }
     Ok(())
 }
