@@ -199,6 +199,20 @@ fn a_run_that_is_killed_leaves_what_it_had_sampled_by_then() {
     );
 }
 
+/// Half of a comparison, stopped by Ctrl-C, was shown later as if it were all of it.
+#[test]
+fn a_folder_with_fewer_runs_than_were_planned_is_shown_with_a_warning() {
+    let scene = Scene::new();
+    scene.data("compare hot-and-stream --param hot=1M --param stream=2M --mem 64M --seeds 2 --out pair -q");
+    let told = "warning: `pair` has 3 of the 4 runs that were planned";
+    assert!(!scene.shown("compare pair").contains("that were planned"));
+    fs::remove_dir_all(scene.path().join("pair/2-linux-5.4-seed2")).unwrap();
+    for command in ["compare pair", "report pair", "stats pair"] {
+        let shown = scene.shown(command);
+        assert!(shown.contains(told), "{command}: {shown}");
+    }
+}
+
 /// A disk that is full in the middle of a run, and at its end. What had been written, and what was measured, is
 /// not lost.
 #[test]

@@ -14,6 +14,7 @@ use workload::Scenario;
 use crate::error::LabError;
 use crate::keep::differences::{self, Column, Differences};
 use crate::name::names::Names;
+use crate::resolve::planned::PlanOf;
 use crate::resolve::texts::shell_quoted;
 
 /// A new folder that takes the recordings of a replay, one folder each, as they are made.
@@ -108,6 +109,7 @@ pub fn load(folders: &[PathBuf]) -> Result<SideBySide, LabError> {
                 .iter()
                 .map(|path| format!("`{}` is of a run that did not end, and left out", path.display())),
         );
+        unfinished.extend(missing_of(folder, found.recordings.len() + found.unfinished.len()));
         for path in found.recordings {
             let recording = Recording::read(&path)?;
             unfinished.extend(recording.incomplete.then(|| of_unfinished(&path, &recording)));
@@ -148,6 +150,15 @@ pub fn load(folders: &[PathBuf]) -> Result<SideBySide, LabError> {
         loaded.label = label;
     }
     Ok(SideBySide { columns: loaded, warnings, unfinished })
+}
+
+/// What is said of a folder with fewer recordings than its plan has runs.
+fn missing_of(folder: &Path, found: usize) -> Option<String> {
+    let plans = [PlanOf::Comparison, PlanOf::Sweep, PlanOf::Ablation];
+    let plan = plans.iter().find_map(|of| std::fs::read_to_string(folder.join(of.file())).ok())?;
+    let planned = plan.lines().find_map(|line| line.strip_prefix("runs = ")?.parse::<usize>().ok())?;
+    let told = format!("`{}` has {found} of the {planned} runs that were planned", folder.display());
+    (found < planned).then_some(told)
 }
 
 /// What is said of a recording that was asked for though its run did not end.

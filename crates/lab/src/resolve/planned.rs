@@ -44,4 +44,14 @@ impl PlanOf {
             Self::Worlds => "worlds",
         }
     }
+
+    /// The file that holds the plan, in the folder of the recordings.
+    pub const fn file(self) -> &'static str {
+        match self {
+            Self::Sweep => "sweep.txt",
+            Self::Ablation => "ablation.txt",
+            Self::Comparison => "comparison.txt",
+            Self::Worlds => "worlds.txt",
+        }
+    }
 }

@@ -12,7 +12,6 @@ use recording::worlds::{WorldRow, read_worlds, write_worlds};
 
 use super::WorldsError;
 use crate::error::LabError;
-use crate::plan::sweep::folder::plan_file;
 use crate::plan::sweep::{PlanOf, SweepFolder};
 
 /// The table.
@@ -37,7 +36,7 @@ impl WorldsFolder {
     pub(super) fn open(path: &Path, plan: &str) -> Result<(Self, Vec<WorldRow>), LabError> {
         let exists = path.symlink_metadata().is_ok();
         SweepFolder::open_for(path, PlanOf::Worlds, Vec::new(), plan, exists)?;
-        let lock = path.join(plan_file(PlanOf::Worlds));
+        let lock = path.join(PlanOf::Worlds.file());
         let lock = File::open(&lock).map_err(|source| LabError::unreadable(&lock, source))?;
         match lock.try_lock() {
             // Where the system has no locks there is nobody to find out from.

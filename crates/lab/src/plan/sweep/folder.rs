@@ -14,16 +14,6 @@ use super::SweepPlan;
 use crate::error::LabError;
 use crate::resolve::planned::PlanOf;
 
-/// The file that holds the plan.
-pub(crate) const fn plan_file(of: PlanOf) -> &'static str {
-    match of {
-        PlanOf::Sweep => "sweep.txt",
-        PlanOf::Ablation => "ablation.txt",
-        PlanOf::Comparison => "comparison.txt",
-        PlanOf::Worlds => "worlds.txt",
-    }
-}
-
 /// The line of the plan that tells any difference, and not which.
 const HASH: &str = "hash of all scenarios";
 
@@ -61,12 +51,12 @@ impl SweepFolder {
         resume: bool,
     ) -> Result<(Self, Vec<Option<Recording>>), LabError> {
         let unwritable = |source| RecordingError::Unwritable { path: path.to_owned(), source };
-        let file = path.join(plan_file(of));
+        let file = path.join(of.file());
         let folder = Self { path: path.to_owned(), names };
         if path.symlink_metadata().is_err() {
             fs::create_dir_all(path).map_err(unwritable)?;
             // Whole or not at all, as a recording is.
-            let partial = path.join(format!(".{}.partial", plan_file(of)));
+            let partial = path.join(format!(".{}.partial", of.file()));
             fs::write(&partial, written).and_then(|()| fs::rename(&partial, &file)).map_err(unwritable)?;
             let none = vec![None; folder.names.len()];
             return Ok((folder, none));
