@@ -27,7 +27,7 @@ impl UnknownName {
         let quoted: Vec<String> = nearest.iter().map(|name| format!("`{name}`")).collect();
         let hint = match &quoted[..] {
             [] if known.is_empty() => format!("no {what} has a name here"),
-            [] => listed(&known),
+            [] => listed(what, &known),
             [only] => format!("did you mean {only}?"),
             [first @ .., last] => format!("did you mean {} or {last}?", first.join(", ")),
         };
@@ -40,13 +40,19 @@ impl UnknownName {
     }
 }
 
-/// More names than this are a table, not a hint; `pagetide list` prints it.
+/// More names than this are a table, not a hint; `pagetide list` prints those of [`LISTS`].
 const LISTED_MAX: usize = 12;
 
-fn listed(known: &[&str]) -> String {
+/// What `pagetide list` has a list of, by the plural.
+const LISTS: [&str; 6] = ["workload", "kernel", "feature", "sysctl", "counter", "machine"];
+
+fn listed(what: &str, known: &[&str]) -> String {
     let names: Vec<String> = known.iter().take(LISTED_MAX).map(|name| format!("`{name}`")).collect();
-    let more = known.len().saturating_sub(LISTED_MAX);
-    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let rest = match known.len().saturating_sub(LISTED_MAX) {
+        0 => String::new(),
+        more if LISTS.contains(&what) => format!(" and {more} more, which `pagetide list {what}s` shows"),
+        more => format!(" and {more} more"),
+    };
     format!("known names: {}{rest}", names.join(", "))
 }
 
@@ -120,5 +126,14 @@ mod tests {
         assert_eq!(near.hint(), "did you mean `small-files`?");
         let far = UnknownName::new("colour", "mauve", ["red", "blue"]);
         assert_eq!(format!("{far}; {}", far.hint()), "unknown colour `mauve`; known names: `red`, `blue`");
+    }
+
+    /// Of 87 features a hint named 12, and not where the others are.
+    #[test]
+    fn a_hint_that_leaves_names_out_tells_where_they_are() {
+        let known = vec!["abcdefgh"; LISTED_MAX + 1];
+        let hint = |what| UnknownName::new(what, "zzz", known.iter().copied()).hint();
+        assert!(hint("feature").ends_with(" and 1 more, which `pagetide list features` shows"));
+        assert!(hint("file").ends_with(" and 1 more"));
     }
 }

@@ -148,7 +148,7 @@ impl BoundsError {
             Self::Disk { instead, .. } => instead.clone(),
             Self::Inodes { .. } => {
                 "name a folder on another filesystem with `--host-dir`, or make fewer files with `--param`; see \
-                 `pagetide list workloads`"
+                 `pagetide list workloads NAME`"
                     .to_owned()
             }
             Self::BeyondMemory { what, memory, .. } => {
@@ -305,7 +305,7 @@ fn powers_of_two() -> impl Iterator<Item = Bytes> {
 }
 
 fn smaller() -> String {
-    "`--param` makes the workload smaller, see `pagetide list workloads`".to_owned()
+    "`--param` makes the workload smaller, see `pagetide list workloads NAME`".to_owned()
 }
 
 impl fmt::Display for DiskShare {
@@ -424,12 +424,12 @@ mod tests {
         let half = DEFAULT_SHARE;
         insta::assert_snapshot!(on_disk(2 * GIB, half, GIB, &faults), @"
         it makes files in /data, where 2 GiB are free and 1 GiB may be used (50 %)
-        hint: `--host-disk 1536M` allows it; `--host-limit 512M` makes 768 MiB of files; `--param` makes the workload smaller, see `pagetide list workloads`
+        hint: `--host-disk 1536M` allows it; `--host-limit 512M` makes 768 MiB of files; `--param` makes the workload smaller, see `pagetide list workloads NAME`
         ");
         // More than is free is not allowed by any option.
         insta::assert_snapshot!(on_disk(2 * GIB, DiskShare::Percent(100), 4 * GIB, &faults), @"
         it makes files in /data, where 2 GiB are free and 2 GiB may be used (100 %)
-        hint: `--host-limit 1G` makes 1.50 GiB of files; `--param` makes the workload smaller, see `pagetide list workloads`
+        hint: `--host-limit 1G` makes 1.50 GiB of files; `--param` makes the workload smaller, see `pagetide list workloads NAME`
         ");
         assert_eq!(on_disk(2 * GIB, half, 512 * MIB, &faults), "fits");
         assert_eq!(on_disk(2 * GIB, DiskShare::Percent(80), GIB, &faults), "fits");
@@ -441,7 +441,7 @@ mod tests {
         let stream = workload("hot-and-stream", &[]);
         insta::assert_snapshot!(on_disk(30 * GIB, DEFAULT_SHARE, GIB, &stream), @"
         it makes files in /data, where 30 GiB are free and 15 GiB may be used (50 %)
-        hint: `--host-disk 18499M` allows it; `--param` makes the workload smaller, see `pagetide list workloads`
+        hint: `--host-disk 18499M` allows it; `--param` makes the workload smaller, see `pagetide list workloads NAME`
         ");
     }
 
@@ -450,7 +450,7 @@ mod tests {
         let small = workload("huge-faults", &[("file_size", "4k")]);
         insta::assert_snapshot!(on_disk(20 * GIB, DEFAULT_SHARE, GIB, &small), @"
         `huge-faults` makes 393217 files in `/data`, where 100000 more can be made
-        hint: name a folder on another filesystem with `--host-dir`, or make fewer files with `--param`; see `pagetide list workloads`
+        hint: name a folder on another filesystem with `--host-dir`, or make fewer files with `--param`; see `pagetide list workloads NAME`
         ");
     }
 
@@ -470,7 +470,7 @@ mod tests {
         // Mappings that grow with the limit beyond it fit into none.
         insta::assert_snapshot!(check(GIB, &workload("huge-faults", &[("scale", "300")])), @"
         `--host-limit 1G` is too little for `huge-faults`, which needs 1.15 GiB: 24 MiB for 6 processes and 1.13 GiB that they fill
-        hint: `--param` makes the workload smaller, see `pagetide list workloads`
+        hint: `--param` makes the workload smaller, see `pagetide list workloads NAME`
         ");
     }
 

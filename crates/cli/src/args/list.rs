@@ -7,12 +7,16 @@ use super::Format;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   pagetide list kernels
+  pagetide list workloads hot-and-stream
   pagetide list counters --format csv
   pagetide list zones --machine guest-tcg --mem 512M --set vm.min_free_kbytes=10000")]
 pub(crate) struct ListArgs {
     /// What to list
     #[arg(value_enum)]
     pub(crate) what: ListWhat,
+    /// Only these of it; workloads with their parameters [default: all] [example: hot-and-stream]
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<String>,
     /// With `zones`: kernel that boots [default: linux-6.12] [example: linux-6.1]
     #[arg(long, value_name = "KERNEL", help_heading = "Machine")]
     pub(crate) kernel: Option<String>,
@@ -45,7 +49,7 @@ impl ListArgs {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum ListWhat {
-    /// Workloads with their parameters and defaults
+    /// Workloads; those that are named, and all as CSV, JSON and Markdown, with their parameters
     Workloads,
     /// Kernels
     Kernels,

@@ -57,7 +57,7 @@ impl HostArgs {
 /// What a scenario is made from, but for the kernel.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ScenarioArgs {
-    /// Parameter of the workload; may be repeated [default: see `list workloads`] [example: hot=50M]
+    /// Parameter of the workload; may be repeated [default: see `list workloads NAME`] [example: hot=50M]
     #[arg(long = "param", value_name = "NAME=VALUE", help_heading = "Run", allow_hyphen_values = true)]
     pub(crate) params: Vec<String>,
     /// Seed of all randomness in the run [default: 1] [example: 7]

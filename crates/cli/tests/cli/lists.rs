@@ -5,7 +5,11 @@ use crate::support::Scene;
 #[test]
 fn lists_name_what_other_commands_take() {
     let scene = Scene::new();
-    let all = ["kernels", "machines", "workloads"].map(|what| scene.data(&format!("list {what}")));
+    let csv = scene.data("list workloads --format csv");
+    let mut workloads: Vec<&str> = csv.lines().skip(1).filter_map(|row| row.split(',').next()).collect();
+    workloads.dedup();
+    let each = format!("workloads {}", workloads.join(" "));
+    let all = ["kernels", "machines", "workloads", &each].map(|what| scene.data(&format!("list {what}")));
     insta::assert_snapshot!(all.join("\n"), @"
      kernel          help
      linux-2.6.32    Linux 2.6.32 (2009): timed waits in the slow path; no cgroups,
@@ -432,10 +436,23 @@ fn lists_name_what_other_commands_take() {
     ");
     assert!(scene.data("list features").contains("root-aging"));
     assert!(scene.data("list sysctls").contains("vm.min_free_kbytes"));
-    for what in ["kernels", "machines", "workloads", "features", "sysctls", "counters", "zones"] {
+    for what in ["kernels", "machines", "workloads", &each, "features", "sysctls", "counters", "zones"] {
         let widest = scene.data(&format!("list {what}")).lines().map(|line| line.chars().count()).max();
         assert!(widest <= Some(80), "list {what} is {widest:?} columns wide");
     }
+}
+
+/// To see eight workloads one read 365 lines: each parameter of each.
+#[test]
+fn workloads_are_listed_in_brief_and_one_with_its_parameters() {
+    let scene = Scene::new();
+    let brief = scene.data("list workloads");
+    assert!(brief.lines().count() < 40 && brief.contains("hot-and-stream"), "{brief}");
+    let one = scene.data("list workloads hot-and-stream");
+    assert!(one.contains("topology") && !one.contains("small-files"), "{one}");
+    insta::assert_snapshot!(scene.shown("list workloads hot-and-strem"), @"");
+    insta::assert_snapshot!(scene.shown("list features root-aging"), @"");
+    insta::assert_snapshot!(scene.shown("list zones vm-2cpu"), @"");
 }
 
 /// It listed events and `memory.stat` only.

@@ -11,8 +11,10 @@ use mm::version::presets::Version;
 use policy::POLICIES;
 use report::{Cell, List};
 use sim::machines::MACHINES;
-use workload::ParamSpec;
 use workload::vocabulary::Vocabulary;
+use workload::{ParamSpec, UnknownName};
+
+use crate::error::LabError;
 
 /// The entries of the list `what`, in the order in which they are shown; `None` where there is no such list.
 pub fn list(what: &str) -> Option<List> {
@@ -26,6 +28,26 @@ pub fn list(what: &str) -> Option<List> {
         "policies" => policies(),
         _ => return None,
     })
+}
+
+/// Of a list, what has one of these names; all of it without any.
+pub fn only(mut list: List, names: &[String]) -> Result<List, LabError> {
+    let known = list.column(list.heading());
+    if let Some(unknown) = names.iter().find(|name| !known.contains(name)) {
+        let mut known: Vec<&str> = known.iter().map(String::as_str).collect();
+        known.dedup();
+        return Err(UnknownName::new(list.heading(), unknown, known).into());
+    }
+    list.retain(|name| names.is_empty() || names.iter().any(|one| one == name));
+    Ok(list)
+}
+
+/// Workloads without what can be set of each.
+pub fn workloads_in_brief() -> List {
+    let all = workload::with_program().map(|spec| (spec.name, spec.help));
+    let mut list = named("workloads", "workload", all);
+    list.fact("parameters of one", "`pagetide list workloads NAME`");
+    list
 }
 
 /// Features with the oldest modelled kernel that has each; `none` has those that were never merged. Policies for file

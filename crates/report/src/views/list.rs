@@ -57,6 +57,16 @@ impl List {
         self.rows.push(row);
     }
 
+    /// What its rows are: the heading of the first column.
+    pub fn heading(&self) -> &'static str {
+        self.columns[0]
+    }
+
+    /// Leaves out rows whose name, in the first column, is not to be kept.
+    pub fn retain(&mut self, keep: impl Fn(&str) -> bool) {
+        self.rows.retain(|row| keep(&row[0].shown()));
+    }
+
     /// The values of one column, top down, as a person reads them.
     ///
     /// # Panics
