@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use lab::page::{check_figure, check_writable, write};
+use lab::page::{check_figure, check_page, write};
 use lab::size::{OwnCacheRequest, SizeRequest, WatchedRequest, is_watched, patches};
 use lab::{LabError, check_new_folder};
 use report::{Document, views};
@@ -69,7 +69,7 @@ fn check_files(args: &SizeArgs) -> Result<(), Failure> {
         check_figure(plot)?;
     }
     if let Some(output) = &args.output {
-        check_writable(output)?;
+        check_page(output)?;
     }
     if let Some(out) = &args.out {
         check_new_folder(out)?;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::document::{Document, Records, Section, Table, row};
+use crate::document::{Block, Document, Records, Section, Table, row};
 
 /// A world with which something is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,10 +82,13 @@ fn ended(worlds: &CheckedWorlds) -> Table {
 
 fn broken(world: &BrokenWorld) -> Section {
     let BrokenWorld { seed, workload, kernel, what, text, command, smaller, tried } = world;
-    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    lines.push(format!("again: {command}"));
-    lines.extend(smaller.iter().map(|smaller| format!("smaller, after {tried} tries: {smaller}")));
-    Section::new(format!("{what}: seed {seed}, {workload} on {kernel}")).lines_of(lines)
+    let mut commands = vec![("it".to_owned(), command.clone())];
+    commands.extend(
+        smaller.iter().map(|smaller| (format!("a smaller one, after {tried} tries"), smaller.clone())),
+    );
+    Section::new(format!("{what}: seed {seed}, {workload} on {kernel}"))
+        .lines_of(text.lines().map(str::to_owned))
+        .with(Block::Commands { heading: "Make it again", commands })
 }
 
 fn value(worlds: &CheckedWorlds) -> Value {
@@ -112,4 +115,29 @@ fn records(worlds: &CheckedWorlds) -> Records {
         rows.push(vec![seed.to_string(), workload, kernel, what.to_owned(), text, command, smaller]);
     }
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Format;
+
+    /// Commands were broken like sentences: pasted, each line ran by itself.
+    #[test]
+    fn a_command_of_many_options_goes_on_behind_a_backslash() {
+        let command =
+            format!("pagetide run huge-faults --check {}", "--param readers=16 ".repeat(8).trim_end());
+        let world = BrokenWorld {
+            seed: 17,
+            workload: "huge-faults".to_owned(),
+            kernel: "linux-6.12".to_owned(),
+            what: "endless",
+            text: "nobody got anywhere".to_owned(),
+            command,
+            smaller: Some("pagetide run huge-faults".to_owned()),
+            tried: 3,
+        };
+        let worlds = CheckedWorlds { broken: vec![world], ..CheckedWorlds::default() };
+        insta::assert_snapshot!(checked(&worlds).render(Format::Text, 80), @"");
+    }
 }

@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use crate::document::number::signed_percent;
-use crate::document::{Cell, Document, Records, Section, Table, row};
+use crate::document::{Block, Cell, Document, Records, Section, Table, row};
 
 /// A counter on both sides.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,13 +71,15 @@ const SHOWN: usize = 15;
 ///
 /// CSV: one row for each number: `part,kind,name,side,at,value`.
 pub fn world(evidence: &WorldEvidence) -> Document<'_> {
-    let commands = [&evidence.real_command, &evidence.model_command].map(String::clone);
+    let WorldEvidence { real_name, real_command, model_name, model_command, .. } = evidence;
+    let commands = [(real_name, real_command), (model_name, model_command)];
+    let commands = commands.map(|(name, command)| (name.clone(), command.clone())).to_vec();
     Document::new("world")
         .section(Section::first(title(evidence), None))
         .section(Section::new(heading(evidence)).with(counters(evidence, [&evidence.counter].into_iter())))
         .sections(evidence.parting.iter().map(|parting| parted(evidence, parting)))
         .sections(KINDS.iter().filter_map(|(kind, heading)| others(evidence, kind, heading)))
-        .section(Section::new("again").lines_of(commands))
+        .section(Section::untitled().with(Block::Commands { heading: "Make it again", commands }))
         .section(Section::untitled().lines_of(evidence.notes.clone()))
         .json(|| value(evidence))
         .csv(|| records(evidence))
@@ -148,7 +150,7 @@ fn others(evidence: &WorldEvidence, kind: &str, heading: &str) -> Option<Section
 
 fn parted(evidence: &WorldEvidence, parting: &Parting) -> Section {
     let heading = match parting.at_seconds {
-        Some(at) => format!("samples part at {at:.2} s"),
+        Some(at) => format!("samples part at {at:.3} s"),
         None => "no sample is more than 10 % off".to_owned(),
     };
     let mut table = Table::new()
@@ -158,7 +160,7 @@ fn parted(evidence: &WorldEvidence, parting: &Parting) -> Section {
     for &(at, real, model) in &parting.samples {
         let first = if parting.at_seconds == Some(at) { " <" } else { "" };
         table.push(row![
-            format!("{at:.2}{first}"),
+            format!("{at:.3}{first}"),
             Cell::Number(real),
             Cell::Number(model),
             Cell::Number(model - real)
