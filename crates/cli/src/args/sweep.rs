@@ -21,7 +21,7 @@ Examples:
     --kernel linux-4.20-rc1+nofragment+watermark-boost-v2+fragment-stall
   pagetide sweep trace.csv --mem 256M..2G --kernel linux-5.5 --kernel linux-6.12
   pagetide sweep trace.csv --policy lru,clock --capacity 1k,10k
-  pagetide sweep hot-and-stream --mem 256M..2G --seeds 100 --dask tcp://scheduler:8786 --out sweeps/mem"
+  pagetide sweep hot-and-stream --mem 256M..2G --dask tcp://scheduler:8786 --out sweeps/mem"
 )]
 pub(crate) struct SweepArgs {
     /// Workload by name, a file (*.toml, *.fio), or a trace [example: huge-faults]
