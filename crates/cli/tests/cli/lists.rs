@@ -531,6 +531,19 @@ fn zones_are_those_that_a_run_would_start_with() {
 }
 
 /// What is wrong for a run is wrong here, in the same words; what changes nothing is refused.
+/// 64 nodes were taken, and refused at boot with the hint to give the machine more memory.
+#[test]
+fn a_machine_of_as_many_nodes_as_it_may_have_boots() {
+    let scene = Scene::new();
+    for mem in ["1G", "20G"] {
+        let zones =
+            scene.data(&format!("list zones --machine x86-64+nodes=30+cpus=30 --mem {mem} --format csv"));
+        assert!(zones.lines().count() > 30, "{zones}");
+    }
+    let refused = scene.shown("list zones --machine x86-64+nodes=31+cpus=31 --mem 6G");
+    assert!(refused.contains("a number of memory nodes from 1 to 30"), "{refused}");
+}
+
 #[test]
 fn a_list_refuses_what_a_run_refuses() {
     let scene = Scene::new();

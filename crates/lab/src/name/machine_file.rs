@@ -340,8 +340,8 @@ mod tests {
             @r#"
             line 1, column 8: unknown machine `pdp-11` | `pagetide list machines` shows the names
             line 1, column 8: `cpus` of a machine cannot be `0` | it takes a number from the machine's nodes to 1024
-            line 1, column 9: `nodes` of a machine cannot be `100` | it takes a number of memory nodes from 1 to 64, of `x86-64` alone; write it before `cpus`
-            line 2, column 9: `nodes` of a machine cannot be `2` | it takes a number of memory nodes from 1 to 64, of `x86-64` alone; write it before `cpus`
+            line 1, column 9: `nodes` of a machine cannot be `100` | it takes a number of memory nodes from 1 to 30, of `x86-64` alone; write it before `cpus`
+            line 2, column 9: `nodes` of a machine cannot be `2` | it takes a number of memory nodes from 1 to 30, of `x86-64` alone; write it before `cpus`
             line 1, column 6: `hz` of a machine cannot be `42` | it takes ticks a second that kernels are built with: 100, 250, 300 or 1000
             line 1, column 10: `memory`: `lots` is not a size | write a whole number with an optional suffix, such as `256M`, `1016336kB` or `18G`
             line 1, column 1: unknown key `ram` of the file | known names: `base`, `help`, `memory`, `nodes`, `cpus`, `hz`, `cpu_percent`, `disk`, `costs`, `sysctls`

@@ -20,7 +20,8 @@ pub(super) struct Change {
 
 /// The most CPUs and disks of a machine.
 const CPUS_MAX: u16 = 1024;
-const NODES_MAX: u16 = 64;
+/// Two of them may have a zone more than the others, and 32 zones are modelled.
+const NODES_MAX: u16 = 30;
 const DISKS_MAX: u16 = 256;
 const CPU_PERCENT_MAX: u32 = 100_000;
 const READAHEAD_MAX: u64 = 64 << 20;
@@ -44,7 +45,7 @@ pub(super) const CHANGES: [Change; 15] = [
     },
     Change {
         name: "nodes",
-        takes: "a number of memory nodes from 1 to 64, of `x86-64` alone; write it before `cpus`",
+        takes: "a number of memory nodes from 1 to 30, of `x86-64` alone; write it before `cpus`",
         set: |spec, text| {
             spec.nodes =
                 number(text).filter(|nodes| spec.name == SERVER && (1..=NODES_MAX).contains(nodes))?;
