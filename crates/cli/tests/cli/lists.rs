@@ -68,6 +68,27 @@ fn lists_name_what_other_commands_take() {
                     of a storage controller; one     is kept are assumed
                     zone
 
+    parameters of one: `pagetide list workloads NAME`
+
+     workload            help
+     anon-and-file       hot and cold anonymous memory beside a file that is read
+                         round and round, with swap
+     hot-and-stream      a hot file in cgroup A against one pass of streaming reads
+                         in cgroup B
+     huge-faults         huge page faults beside the creation and random reads of
+                         small files
+     inode-storm         many processes create files while ever more memory is
+                         pinned, until an OOM kill
+     mapped-and-stream   a file that a program accesses through a mapping beside a
+                         stream of reads
+     sequential-readers  readers of a file and a disk each, once and sequentially
+     simoop              readers, writers, allocators and tree walkers that keep
+                         memory full
+     small-files         a steady stream of small files, more than memory holds, and
+                         their deletion
+     program             a captured program in one cgroup: its tasks, files and
+                         memory, from its trace (also `pagetide replay TRACE`)
+
      workload            parameter           default     help
      anon-and-file                                       hot and cold anonymous
                                                          memory beside a file that
@@ -450,9 +471,21 @@ fn workloads_are_listed_in_brief_and_one_with_its_parameters() {
     assert!(brief.lines().count() < 40 && brief.contains("hot-and-stream"), "{brief}");
     let one = scene.data("list workloads hot-and-stream");
     assert!(one.contains("topology") && !one.contains("small-files"), "{one}");
-    insta::assert_snapshot!(scene.shown("list workloads hot-and-strem"), @"");
-    insta::assert_snapshot!(scene.shown("list features root-aging"), @"");
-    insta::assert_snapshot!(scene.shown("list zones vm-2cpu"), @"");
+    insta::assert_snapshot!(scene.shown("list workloads hot-and-strem"), @"
+    error: unknown workload `hot-and-strem`
+    hint: did you mean `hot-and-stream`?
+    exit 1
+    ");
+    insta::assert_snapshot!(scene.shown("list features root-aging"), @"
+     feature     first in   help
+     root-aging  linux-5.5  balance active and inactive lists over the whole
+                            reclaimed tree, not per cgroup (5.5)
+    exit 0
+    ");
+    insta::assert_snapshot!(scene.shown("list zones vm-2cpu"), @"
+    error: `list zones` takes options, no names
+    exit 2
+    ");
 }
 
 /// It listed events and `memory.stat` only.

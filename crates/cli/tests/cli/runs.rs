@@ -71,8 +71,8 @@ fn help_of_each_command() {
       -h, --help  Print help (see more with '--help')
 
     Run:
-          --param <NAME=VALUE>  Parameter of the workload; may be repeated [default: see `list
-                                workloads`] [example: hot=50M]
+          --param <NAME=VALUE>  Parameter of the workload; may be repeated [default: see `list workloads
+                                NAME`] [example: hot=50M]
           --seed <N>            Seed of all randomness in the run [default: 1] [example: 7]
           --interval <TIME>     Time between two samples of all counters, from 1ms to 3600s [default:
                                 100ms simulated, 1s of real kernels] [example: 20ms]
@@ -149,8 +149,8 @@ fn help_of_each_command() {
       -h, --help  Print help (see more with '--help')
 
     Run:
-          --param <NAME=VALUE>  Parameter of the workload; may be repeated [default: see `list
-                                workloads`] [example: hot=50M]
+          --param <NAME=VALUE>  Parameter of the workload; may be repeated [default: see `list workloads
+                                NAME`] [example: hot=50M]
           --seed <N>            Seed of all randomness in the run [default: 1] [example: 7]
           --interval <TIME>     Time between two samples of all counters, from 1ms to 3600s [default:
                                 100ms simulated, 1s of real kernels] [example: 20ms]

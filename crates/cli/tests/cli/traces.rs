@@ -42,7 +42,7 @@ fn a_trace_of_a_recording_without_events_decodes_with_perfettos_own_protos() {
     plain(&scene);
     let told = scene.shown("trace run -o run.perfetto-trace");
     assert!(told.contains("warning: the recording has no events: waits are sums"), "{told}");
-    assert!(told.contains("`run.perfetto-trace`: 0 events, ") && told.ends_with("exit 0"), "{told}");
+    assert!(told.contains("KiB, from 0 recorded events") && told.ends_with("exit 0"), "{told}");
     let Some(text) = decoded(&scene, "run.perfetto-trace") else { return };
     for part in [
         "run | run | hot-and-stream on linux-5.4 > stream_done | 1 | ",
