@@ -138,6 +138,21 @@ mod tests {
             tried: 3,
         };
         let worlds = CheckedWorlds { broken: vec![world], ..CheckedWorlds::default() };
-        insta::assert_snapshot!(checked(&worlds).render(Format::Text, 80), @"");
+        insta::assert_snapshot!(checked(&worlds).render(Format::Text, 80), @r#"
+        1 world of the model, checked all along: 1 with something wrong
+
+        how they ended
+         how      worlds
+         endless       1
+
+        endless: seed 17, huge-faults on linux-6.12
+        nobody got anywhere
+        made by
+          it:
+            pagetide run huge-faults --check --param readers=16 --param readers=16 \
+              --param readers=16 --param readers=16 --param readers=16 \
+              --param readers=16 --param readers=16 --param readers=16
+          a smaller one, after 3 tries: pagetide run huge-faults
+        "#);
     }
 }

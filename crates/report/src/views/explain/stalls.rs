@@ -111,7 +111,7 @@ pub(super) fn section(recording: &Recording, all: bool) -> Section {
     rows.sort_by_key(|(spent, _)| std::cmp::Reverse(*spent)); // stable: by name where equal
     let mut amounts = vec!["in all", "longest"];
     // Most waits are for a disk, and of none of these it is a question.
-    if rows.iter().any(|(_, cells)| cells[6] != Cell::Dash) {
+    if rows.iter().any(|(_, cells)| cells[6].shown() != Cell::Dash.shown()) {
         amounts.push("nothing could end");
     }
     let columns = 4 + amounts.len();

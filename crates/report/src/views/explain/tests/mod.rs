@@ -99,6 +99,18 @@ fn the_first_line_says_how_long_tasks_waited_for_what_could_not_come() {
     ");
 }
 
+/// A column of dashes broke the table of most runs in two.
+#[test]
+fn waits_of_which_it_is_no_question_have_no_column_of_what_nothing_could_end() {
+    let shown = |kind, futile| {
+        let waits = vec![wait("t", "", "folio_wait_locked", kind, futile, 5)];
+        let recording = Recording::new("", "", "vm:6.12", "", 1).waited(waits);
+        text_of(stalls::section(&recording, false), 80)
+    };
+    assert!(!shown(WaitKind::Io, Some(false)).contains("nothing could end"));
+    assert!(shown(WaitKind::Writes, Some(true)).contains("nothing could end"));
+}
+
 /// The frames of a stack are parts of each other, so a section counts without what is told within it.
 #[test]
 fn folded_stacks_hold_every_nanosecond_once_and_no_idle_one() {
