@@ -102,13 +102,15 @@ fn the_first_line_says_how_long_tasks_waited_for_what_could_not_come() {
 /// A column of dashes broke the table of most runs in two.
 #[test]
 fn waits_of_which_it_is_no_question_have_no_column_of_what_nothing_could_end() {
-    let shown = |kind, futile| {
-        let waits = vec![wait("t", "", "folio_wait_locked", kind, futile, 5)];
+    let shown = |within, name, kind, futile| {
+        let waits = vec![wait("t", within, name, kind, futile, 5)];
         let recording = Recording::new("", "", "vm:6.12", "", 1).waited(waits);
         text_of(stalls::section(&recording, false), 80)
     };
-    assert!(!shown(WaitKind::Io, Some(false)).contains("nothing could end"));
-    assert!(shown(WaitKind::Writes, Some(true)).contains("nothing could end"));
+    let disk = shown("", "folio_wait_locked", WaitKind::Io, Some(false));
+    let pause = shown("allocation pause", "congestion_wait", WaitKind::Writes, Some(true));
+    assert!(disk.contains("the disk") && !disk.contains("could"), "{disk}");
+    assert!(pause.contains("could"), "{pause}");
 }
 
 /// The frames of a stack are parts of each other, so a section counts without what is told within it.
