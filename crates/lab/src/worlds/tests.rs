@@ -277,7 +277,7 @@ fn a_world_that_disagrees_is_made_smaller_and_told_as_two_commands() {
         text.starts_with("world linux-5.4/17, hot-and-stream: linux-5.4 beside linux-5.5, made as"),
         "{text}"
     );
-    let joined = text.replace("\n  ", " ");
+    let joined = text.replace(" \\\n      ", " ");
     assert!(joined.contains(real.as_str()) && joined.contains(model.as_str()), "{text}");
     assert!(text.contains("samples part at 0."), "{text}");
 }
