@@ -33,7 +33,7 @@ use crate::lru::workingset::Shadow;
 use crate::pages::anon::AnonMaps;
 use crate::pages::cache::{PageCache, Prepared};
 use crate::pages::dirty;
-use crate::pages::pace::{Balance, DirtyLimits};
+use crate::pages::pace::{Balance, DirtyDomains, DirtyLimits};
 use crate::reclaim::mglru::tour::Tour;
 use crate::reclaim::mglru::ttl;
 use crate::reclaim::mglru::visit::Visit;
@@ -309,6 +309,11 @@ impl<T: Trace> Memory<T> {
         self.cache.dirty_limits(&self.core, &self.lru)
     }
 
+    /// The thresholds that whoever writes for a cgroup keeps to: [`PageCache::dirty_domains`].
+    pub fn dirty_domains(&self, memcg: MemcgId) -> DirtyDomains {
+        self.cache.dirty_domains(&self.core, &self.lru, memcg)
+    }
+
     /// Notes which nodes hold more than their share of dirty pages: to be called before a page is
     /// allocated that will be dirtied.
     pub fn note_dirty_full_nodes(&mut self) {
@@ -316,8 +321,14 @@ impl<T: Trace> Memory<T> {
     }
 
     /// A writer looks, and is told what to do: [`PageCache::balance_dirty_pages`].
-    pub fn balance_dirty_pages(&mut self, now: Nanos, pages: u32, since_pause: Nanos) -> Balance {
-        self.cache.balance_dirty_pages(&self.core, &self.lru, now, pages, since_pause)
+    pub fn balance_dirty_pages(
+        &mut self,
+        domains: &DirtyDomains,
+        now: Nanos,
+        pages: u32,
+        since_pause: Nanos,
+    ) -> Balance {
+        self.cache.balance_dirty_pages(&self.core, domains, now, pages, since_pause)
     }
 
     /// Marks a page of the cache dirty; false if it was already.

@@ -300,7 +300,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             _ => false,
         });
         if found {
-            self.note_dirty_inode(inode);
+            self.note_dirty_inode(inode, process.memcg());
         }
         Ok(found)
     }

@@ -6,6 +6,7 @@
 
 use std::cell::{Cell, RefCell};
 
+use mm::MemcgId;
 use mm::base::ids::MappingId;
 use units::{Nanos, PAGE_SIZE};
 
@@ -63,6 +64,9 @@ pub(crate) struct Inode {
     pub(crate) opens: Cell<u32>,
     pub(crate) list: Cell<DirtyList>,
     pub(crate) dirtied_when: Cell<Nanos>,
+    /// The cgroup that made it dirty last: what is written of it is that one's. (Linux moves an inode to the cgroup of
+    /// most of its pages after some rounds.)
+    pub(crate) writer: Cell<MemcgId>,
     /// Where the flusher goes on in the file.
     pub(crate) writeback_index: Cell<u32>,
 }
@@ -84,6 +88,7 @@ impl Inode {
             opens: Cell::new(0),
             list: Cell::new(DirtyList::None),
             dirtied_when: Cell::new(Nanos::ZERO),
+            writer: Cell::new(MemcgId::ROOT),
             writeback_index: Cell::new(0),
         }
     }

@@ -98,7 +98,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.log_create(process, &inode).await;
         if self.shared.filesystem.flusher_writes_inodes() {
             self.mem(|mem| mem.set_inode_dirty(inode.mapping, true));
-            self.note_dirty_inode(&inode);
+            self.note_dirty_inode(&inode, process.memcg());
         }
         Ok(inode)
     }

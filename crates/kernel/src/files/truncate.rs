@@ -44,7 +44,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         if len != before && !inode.is_orphan() {
             self.mem(|mem| mem.set_inode_dirty(inode.mapping, true));
-            self.note_dirty_inode(inode);
+            self.note_dirty_inode(inode, process.memcg());
             self.log_extend(inode).await;
         }
         self.machine().return_to_user().await;

@@ -15,6 +15,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
+use mm::MemcgId;
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
 
@@ -107,7 +108,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                         mem.set_dirty(pfn);
                         mem.mark_accessed(cpu, pfn);
                     });
-                    self.note_dirty_inode(device);
+                    self.note_dirty_inode(device, MemcgId::ROOT);
                     return Ok(());
                 }
                 Found::Marker(_) => {}

@@ -11,6 +11,7 @@
 //! Left out: cache flushes of the disk, tasks that make room in the log themselves, fast commits. Neighbours:
 //! [`super::ext4_change`] for who fills transactions, [`mm::fs::ext4::journal`] for what is in them.
 
+use mm::MemcgId;
 use mm::base::event::Trace;
 use mm::base::vmstat::VmEvent;
 use units::{Bytes, Nanos, PAGE_SIZE};
@@ -108,7 +109,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.write_log(disk, 1).await; // The commit block.
         if self.mem(|mem| mem.journal_committed(disk)) > 0 {
             let device = self.shared.files.borrow().device(disk);
-            self.note_dirty_inode(&device);
+            self.note_dirty_inode(&device, MemcgId::ROOT);
         }
         self.wake_queue(self.journal_thread(disk, |thread| thread.done));
     }

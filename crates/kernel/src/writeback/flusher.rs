@@ -8,8 +8,8 @@
 //!                 ^                                                                       |
 //!                 +-- more-io list: inodes with pages left              pages are clean <-+
 //! ```
-//! Left out: the journal of ext4, a disk's own share of the thresholds, cgroup writeback,
-//! `sync_file_range`. Neighbours: `inodes` for the lists, [`super::work`] for a piece of its work,
+//! Left out: the journal of ext4, a disk's own share of the thresholds, a worker of
+//! its own for each cgroup, `sync_file_range`. Neighbours: `inodes` for the lists, [`super::work`] for a piece of its work,
 //! [`super::pause`] for writers.
 
 use mm::base::event::Trace;
@@ -28,7 +28,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.put_closed();
             let period = self.centisecs(Sysctl::DirtyWritebackCentisecs);
             let (asked, idle) = self.flusher_of(device, |flusher| {
-                (flusher.kicked.is_some() || flusher.background, flusher.inodes.is_empty())
+                (flusher.kicked.is_some() || !flusher.background.is_empty(), flusher.inodes.is_empty())
             });
             if !asked {
                 let timeout = (!idle && period > Nanos::ZERO).then_some(period);
@@ -44,8 +44,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 self.flusher_of(device, |flusher| flusher.last_old_flush = now);
                 self.write_back(device, Work::Old).await;
             }
-            self.flusher_of(device, |flusher| flusher.background = false);
+            let asked = self.flusher_of(device, |flusher| std::mem::take(&mut flusher.background));
             self.write_back(device, Work::Background).await;
+            for memcg in asked {
+                self.write_back(device, Work::Group(memcg)).await;
+            }
         }
     }
 }

@@ -9,9 +9,10 @@
 //! An inode is on one list at most. Left out: a list for inodes whose times alone are dirty. Next:
 //! [`super::flusher`].
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
+use mm::MemcgId;
 use units::Nanos;
 
 use crate::files::inode::{DirtyList, Inode};
@@ -44,10 +45,10 @@ impl DirtyInodes {
         }
     }
 
-    /// If nothing is left of the last round, makes ready what had a turn already, then what was dirtied up to `cutoff`
-    /// (`queue_io`).
-    pub(crate) fn queue_io(&mut self, cutoff: Nanos) {
-        if !self.io.is_empty() {
+    /// If nothing is left of the last round, or of a cgroup's part of it, makes ready what had a turn already, then what
+    /// was dirtied up to `cutoff` (`queue_io`).
+    pub(crate) fn queue_io(&mut self, cutoff: Nanos, memcg: Option<MemcgId>) {
+        if self.io.iter().any(|inode| is_of(inode, memcg)) {
             return;
         }
         while let Some(inode) = self.more_io.pop_front() {
@@ -61,9 +62,9 @@ impl DirtyInodes {
         }
     }
 
-    /// The next one to be written now; it is being written from here on.
-    pub(crate) fn next(&mut self) -> Option<Rc<Inode>> {
-        let inode = self.io.pop_front()?;
+    /// The next one to be written now, of a cgroup if it is for one; it is being written from here on.
+    pub(crate) fn next(&mut self, memcg: Option<MemcgId>) -> Option<Rc<Inode>> {
+        let inode = self.io.remove(self.io.iter().position(|inode| is_of(inode, memcg))?)?;
         inode.list.set(DirtyList::Writing);
         Some(inode)
     }
@@ -79,6 +80,11 @@ impl DirtyInodes {
     }
 }
 
+/// Whether a cgroup made it dirty, if it is to be one's.
+fn is_of(inode: &Inode, memcg: Option<MemcgId>) -> bool {
+    memcg.is_none_or(|memcg| inode.writer.get() == memcg)
+}
+
 /// What the flusher of a disk was asked for, and the writes that are on their way there.
 #[derive(Debug)]
 pub(crate) struct Flusher {
@@ -87,8 +93,8 @@ pub(crate) struct Flusher {
     pub(crate) inodes: DirtyInodes,
     /// Reclaim wants so many pages written at most (`wakeup_flusher_threads`).
     pub(crate) kicked: Option<u64>,
-    /// Some writer found the background threshold exceeded.
-    pub(crate) background: bool,
+    /// The cgroups of writers that found a background threshold exceeded, the root's for those in none.
+    pub(crate) background: BTreeSet<MemcgId>,
     pub(crate) last_old_flush: Nanos,
     pub(crate) requests: u32,
     /// Runs of pages in the making and on their way.
@@ -99,7 +105,15 @@ impl Flusher {
     pub(crate) fn new(queue: QueueId) -> Self {
         let inodes = DirtyInodes::default();
         let last_old_flush = Nanos::ZERO;
-        Self { queue, inodes, kicked: None, background: false, last_old_flush, requests: 0, runs: 0 }
+        Self {
+            queue,
+            inodes,
+            kicked: None,
+            background: BTreeSet::new(),
+            last_old_flush,
+            requests: 0,
+            runs: 0,
+        }
     }
 }
 
@@ -114,7 +128,7 @@ mod tests {
     }
 
     pub(crate) fn order(inodes: &mut DirtyInodes) -> Vec<u32> {
-        std::iter::from_fn(|| inodes.next()).map(|inode| inode.number).collect()
+        std::iter::from_fn(|| inodes.next(None)).map(|inode| inode.number).collect()
     }
 
     #[test]
@@ -125,11 +139,11 @@ mod tests {
             inodes.note_dirty(file, Nanos(time));
         }
         inodes.note_dirty(&files[0], Nanos(99)); // Dirty already: keeps its place and age.
-        inodes.queue_io(Nanos(12));
+        inodes.queue_io(Nanos(12), None);
         assert_eq!(order(&mut inodes), [1, 2, 3], "the last is too young");
         inodes.put_last(&files[1], DirtyList::MoreIo);
         inodes.put_last(&files[0], DirtyList::None);
-        inodes.queue_io(Nanos(13));
+        inodes.queue_io(Nanos(13), None);
         assert_eq!(order(&mut inodes), [2, 4], "what had a turn goes before what is new");
     }
 }

@@ -1,6 +1,7 @@
 //! Pauses of writers that make pages dirty faster than the disk writes them
 //! (`balance_dirty_pages`), as [`mm::decide::pause`] decides, or up to 3.1 [`mm::decide::write_out`].
 
+use mm::MemcgId;
 use mm::base::event::Trace;
 use mm::decide::pause::{Next, Pause};
 use mm::decide::write_out::{self, WriteOut, poll};
@@ -45,14 +46,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     async fn pause_writer(&self, process: &Process, device: u16) {
+        let memcg = process.memcg();
         let mut pause = Pause::new();
         loop {
             let (now, dying) = (self.machine().now(), process.is_killed());
             let mut pace = process.0.pace.get();
-            let next = self.mem(|mem| pause.step(mem, &mut pace, now, dying));
+            let next = self.mem(|mem| pause.step(mem, &mut pace, memcg, now, dying));
             process.0.pace.set(pace);
             match next {
-                Next::StartFlusher => self.start_background_writeback(device),
+                Next::StartFlusher => self.start_background_writeback(device, memcg),
                 Next::Sleep(length) => self.machine().sleep(length, WaitReason::DirtyThrottle).await,
                 Next::Go => return,
             }
@@ -73,7 +75,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 write_out::Next::Sleep(ticks) => {
                     self.machine().sleep(self.ticks(ticks), WaitReason::DirtyThrottle).await;
                 }
-                write_out::Next::StartFlusher => self.start_background_writeback(device),
+                write_out::Next::StartFlusher => self.start_background_writeback(device, MemcgId::ROOT),
                 write_out::Next::Go => break,
             }
         }

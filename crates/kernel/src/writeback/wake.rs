@@ -4,6 +4,7 @@
 
 use std::rc::Rc;
 
+use mm::MemcgId;
 use mm::base::event::Trace;
 
 use crate::files::inode::{DirtyList, Inode};
@@ -11,8 +12,9 @@ use crate::handle::Kernel;
 use crate::machine::Machine;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// A page or the inode itself was made dirty.
-    pub(crate) fn note_dirty_inode(&self, inode: &Rc<Inode>) {
+    /// A page or the inode itself was made dirty, for a cgroup.
+    pub(crate) fn note_dirty_inode(&self, inode: &Rc<Inode>, memcg: MemcgId) {
+        inode.writer.set(memcg);
         if inode.list.get() != DirtyList::None {
             return;
         }
@@ -32,9 +34,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.wake_queue(queue);
     }
 
-    /// A writer to a disk found more dirty than the background threshold.
-    pub(crate) fn start_background_writeback(&self, device: u16) {
-        self.flusher_of(device, |flusher| flusher.background = true);
+    /// A writer to a disk found more dirty than the background threshold of the machine or of a cgroup.
+    pub(crate) fn start_background_writeback(&self, device: u16, memcg: MemcgId) {
+        self.flusher_of(device, |flusher| flusher.background.insert(memcg));
         self.wake_flusher(device);
     }
 

@@ -6,8 +6,10 @@
 
 use std::rc::Rc;
 
+use mm::MemcgId;
 use mm::base::event::Trace;
 use mm::base::sysctl::Sysctl;
+use mm::pages::pace::DirtyLimits;
 use mm::version::rules::DirtyPause;
 use units::Nanos;
 
@@ -27,6 +29,8 @@ const CENTISECOND: u64 = 10_000_000;
 pub(crate) enum Work {
     /// Down to the background threshold.
     Background,
+    /// What a cgroup made dirty, down to its background threshold.
+    Group(MemcgId),
     /// What is older than `dirty_expire_centisecs`.
     Old,
     /// So many pages, for reclaim or for a writer.
@@ -38,9 +42,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         Nanos(self.mem(|mem| mem.core.alloc.sysctls().get(sysctl)) * CENTISECOND)
     }
 
-    fn is_over_background(&self) -> bool {
-        let limits = self.mem(|mem| mem.dirty_limits());
-        limits.dirty > limits.background
+    /// Whether there is more to write than may be left dirty.
+    fn is_needed(&self, work: Work) -> bool {
+        let over = |limits: DirtyLimits| limits.dirty > limits.background;
+        match work {
+            Work::Background => over(self.mem(|mem| mem.dirty_limits())),
+            Work::Group(memcg) => self.mem(|mem| mem.dirty_domains(memcg)).group.is_some_and(over),
+            Work::Old | Work::Pages(_) => true,
+        }
     }
 
     /// Whether a round is over before all its inodes had their turn: after a tenth of a second (`writeback_sb_inodes`;
@@ -49,7 +58,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     fn ends_round(&self, work: Work, enough: Nanos) -> bool {
         match self.mem(|mem| mem.core.rules().dirty_pause) {
             DirtyPause::Sleeps => self.machine().now() >= enough,
-            DirtyPause::Writes => work == Work::Background && !self.is_over_background(),
+            DirtyPause::Writes => work == Work::Background && !self.is_needed(work),
         }
     }
 
@@ -61,16 +70,17 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// One piece of work: rounds over the inodes, a chunk of each in turn (`wb_writeback`). Returns the pages.
     pub(crate) async fn write_back(&self, device: u16, work: Work) -> u64 {
         let mut plug = Plug::default();
+        let memcg = if let Work::Group(memcg) = work { Some(memcg) } else { None };
         let asked = if let Work::Pages(pages) = work { pages } else { u64::MAX };
         let mut left = asked;
         let expire = self.centisecs(Sysctl::DirtyExpireCentisecs);
-        while left > 0 && (work != Work::Background || self.is_over_background()) {
+        while left > 0 && self.is_needed(work) {
             let now = self.machine().now();
             let cutoff = if work == Work::Old { now.saturating_sub(expire) } else { now };
             let enough = now + self.ticks(self.machine().hz() / 10 + 1);
-            self.flusher_of(device, |flusher| flusher.inodes.queue_io(cutoff));
+            self.flusher_of(device, |flusher| flusher.inodes.queue_io(cutoff, memcg));
             let mut progress = false;
-            while let Some(inode) = self.flusher_of(device, |flusher| flusher.inodes.next()) {
+            while let Some(inode) = self.flusher_of(device, |flusher| flusher.inodes.next(memcg)) {
                 let written = self.write_chunk(&inode, left, &mut plug).await;
                 progress |= written > 0 || inode.list.get() == DirtyList::None;
                 left = left.saturating_sub(written);

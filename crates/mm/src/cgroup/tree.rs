@@ -261,6 +261,15 @@ impl Memcgs {
         self.push(path, Some(parent))
     }
 
+    /// Pages that may still be charged to a cgroup before it or one above it reaches `memory.max` or `memory.high`.
+    pub fn headroom(&self, memcg: MemcgId) -> u64 {
+        let room = |id: MemcgId| {
+            let PageCounter { usage, max, high, .. } = self.list[id.index()].memory;
+            max.min(high).saturating_sub(usage)
+        };
+        self.ancestors(memcg).map(room).min().unwrap_or(0)
+    }
+
     /// Sets a limit or protection of a cgroup, in pages. What is above a limit stays charged.
     pub fn set_limit(&mut self, memcg: MemcgId, limit: Limit, pages: u64) {
         self.high_set |= limit == Limit::High;

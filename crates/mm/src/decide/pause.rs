@@ -6,11 +6,12 @@
 //!                                                      ^      or wait until there is room
 //!                                                      +------------------+
 //! ```
-//! Left out: pauses of cgroups. Neighbour: [`crate::pages::dirty`] for thresholds and the pace of all.
+//! Neighbour: [`crate::pages::dirty`] for thresholds and the pace of all.
 
 use units::Nanos;
 
 use crate::base::event::Trace;
+use crate::base::ids::MemcgId;
 use crate::memory::Memory;
 use crate::pages::pace::Balance;
 use crate::pages::pace::FIRST_POLL;
@@ -133,12 +134,13 @@ impl Pause {
         Self(At::Look)
     }
 
-    /// The next step of a writer with this `pace` at `now`; `dying`: it was killed, and no pause is
+    /// The next step of a writer with this `pace`, for a cgroup, at `now`; `dying`: it was killed, and no pause is
     /// repeated.
     pub fn step<T: Trace>(
         &mut self,
         mem: &mut Memory<T>,
         pace: &mut WriterPace,
+        memcg: MemcgId,
         now: Nanos,
         dying: bool,
     ) -> Next {
@@ -154,9 +156,9 @@ impl Pause {
             At::Act(balance) => balance,
             _ => {
                 let since = now.saturating_sub(pace.paused_at);
-                let balance = mem.balance_dirty_pages(now, pace.dirtied, since);
-                let limits = mem.dirty_limits();
-                if limits.dirty > limits.background {
+                let domains = mem.dirty_domains(memcg);
+                let balance = mem.balance_dirty_pages(&domains, now, pace.dirtied, since);
+                if domains.is_over_background() {
                     self.0 = At::Act(balance);
                     return Next::StartFlusher;
                 }
@@ -231,7 +233,7 @@ mod tests {
             let mut mem = machine("linux-6.1");
             let again = pause.0 == At::Slept { again: true };
             if !again || dying {
-                steps.push(pause.step(&mut mem, &mut pace, now, dying));
+                steps.push(pause.step(&mut mem, &mut pace, MemcgId::ROOT, now, dying));
                 break;
             }
         }
@@ -260,7 +262,7 @@ mod tests {
     fn with_nothing_dirty_a_writer_goes_on_and_looks_seldom() {
         let (mut mem, mut pace) =
             (machine("linux-6.1"), WriterPace { dirtied: 1, poll: 1, ..WriterPace::new() });
-        assert_eq!(Pause::new().step(&mut mem, &mut pace, START, false), Next::Go);
+        assert_eq!(Pause::new().step(&mut mem, &mut pace, MemcgId::ROOT, START, false), Next::Go);
         assert_eq!(pace, WriterPace { dirtied: 0, poll: 32, paused_at: START });
     }
 

@@ -4,11 +4,13 @@
 use units::Nanos;
 
 use crate::base::event::NoTrace;
+use crate::base::ids::MemcgId;
 use crate::base::sysctl::Sysctl;
 use crate::decide::pause::{Next, Pause, WriterPace};
 use crate::decide::scene::{add_dirty_page, machine};
 use crate::memory::Memory;
 
+const ROOT: MemcgId = MemcgId::ROOT;
 const NOW: Nanos = Nanos::from_secs(1);
 
 /// A machine of 64 MiB with so many dirty pages, and none above which writers are left alone.
@@ -25,13 +27,13 @@ fn with_dirty(pages: u32) -> Memory<NoTrace> {
 fn the_flusher_is_woken_when_more_is_dirty_than_the_background_threshold() {
     let mut pace = WriterPace::new();
     let (mut mem, mut pause) = (with_dirty(0), Pause::new());
-    assert_eq!(pause.step(&mut mem, &mut pace, NOW, false), Next::Go, "just as many");
+    assert_eq!(pause.step(&mut mem, &mut pace, ROOT, NOW, false), Next::Go, "just as many");
     let (mut mem, mut pause) = (with_dirty(1), Pause::new());
-    assert_eq!(pause.step(&mut mem, &mut pace, NOW, false), Next::StartFlusher);
-    // At the limit nobody may make another page dirty: 200 ms, then it looks again.
-    let full = Next::Sleep(Nanos::from_millis(200));
-    assert_eq!(pause.step(&mut mem, &mut pace, NOW, false), full);
-    assert_eq!(pause.step(&mut mem, &mut pace, NOW, false), Next::StartFlusher, "still full");
-    assert_eq!(pause.step(&mut mem, &mut pace, NOW, false), full);
-    assert_eq!(pause.step(&mut mem, &mut pace, NOW, true), Next::Go, "a killed writer waits no more");
+    assert_eq!(pause.step(&mut mem, &mut pace, ROOT, NOW, false), Next::StartFlusher);
+    // At the limit nobody may make another page dirty: the shortest pause, as a page is soon written, then it looks again.
+    let full = Next::Sleep(Nanos::from_millis(10));
+    assert_eq!(pause.step(&mut mem, &mut pace, ROOT, NOW, false), full);
+    assert_eq!(pause.step(&mut mem, &mut pace, ROOT, NOW, false), Next::StartFlusher, "still full");
+    assert_eq!(pause.step(&mut mem, &mut pace, ROOT, NOW, false), full);
+    assert_eq!(pause.step(&mut mem, &mut pace, ROOT, NOW, true), Next::Go, "a killed writer waits no more");
 }

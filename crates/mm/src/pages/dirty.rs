@@ -16,15 +16,16 @@ use units::{Nanos, NodeId, Pfn};
 use crate::alloc::watermark::Mark;
 use crate::base::event::{Reason, Trace, TraceEvent};
 use crate::base::frame::{FrameState, PageFlags};
-use crate::base::ids::MappingId;
+use crate::base::ids::{MappingId, MemcgId};
 use crate::base::sysctl::Sysctl;
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
 use crate::lru::lists::{Lru, LruList};
 use crate::pages::cache::PageCache;
-use crate::pages::pace::{Balance, DirtyLimits, Pace};
+use crate::pages::pace::{Balance, DirtyDomains, DirtyLimits, Pace};
 use crate::pages::tree::Slot;
 use crate::slab::object::Object;
+use crate::version::rules::CgroupWriteback;
 
 /// Pages that could be made dirty on `node`: free ones beyond the reserves, and file pages
 /// (`node_dirtyable_memory`). Slab does not count, so thresholds fall as it grows.
@@ -37,6 +38,14 @@ fn dirtyable_pages<T: Trace>(core: &Core<T>, lru: &Lru, node: NodeId) -> u64 {
     }
     let file = |list| lru.node_pages(list, node);
     free.saturating_sub(reserve) + file(LruList::InactiveFile) + file(LruList::ActiveFile)
+}
+
+/// The thresholds for so many pages that could be made dirty.
+fn limits_of<T: Trace>(core: &Core<T>, dirtyable: u64, dirty: u64, writeback: u64) -> DirtyLimits {
+    let ratio = core.alloc.sysctls().get(Sysctl::DirtyRatio);
+    let background_ratio = core.alloc.sysctls().get(Sysctl::DirtyBackgroundRatio);
+    let (threshold, background) = DirtyLimits::thresholds(dirtyable, ratio, background_ratio);
+    DirtyLimits { threshold, background, dirty, writeback }
 }
 
 /// Gives each page of a folio a buffer head, which is freed with it. False, and nothing changes: it has buffers
@@ -79,11 +88,26 @@ impl PageCache {
     /// The thresholds now (`global_dirty_limits`).
     pub fn dirty_limits<T: Trace>(&self, core: &Core<T>, lru: &Lru) -> DirtyLimits {
         let dirtyable = core.nodes().map(|node| dirtyable_pages(core, lru, node)).sum();
-        let ratio = core.alloc.sysctls().get(Sysctl::DirtyRatio);
-        let background_ratio = core.alloc.sysctls().get(Sysctl::DirtyBackgroundRatio);
-        let (threshold, background) = DirtyLimits::thresholds(dirtyable, ratio, background_ratio);
-        let (dirty, writeback) = (self.dirty(), self.under_writeback());
-        DirtyLimits { threshold, background, dirty, writeback }
+        limits_of(core, dirtyable, self.dirty(), self.under_writeback())
+    }
+
+    /// The thresholds of whoever writes for a cgroup: beside those of the machine its own, of what it could make dirty.
+    /// That are its file pages and what may still be charged to it, as far as clean pages of others go (cgroup-v2.rst,
+    /// "Writeback": "the amount of available memory capped by limits imposed by the memory controller and system-wide
+    /// clean memory").
+    pub fn dirty_domains<T: Trace>(&self, core: &Core<T>, lru: &Lru, memcg: MemcgId) -> DirtyDomains {
+        let machine = self.dirty_limits(core, lru);
+        if memcg == MemcgId::ROOT || core.rules().cgroup_writeback == CgroupWriteback::Absent {
+            return DirtyDomains::of_machine(machine);
+        }
+        let live = |stat| core.nodes().map(|node| core.cgroups.live_stat(memcg, node, stat)).sum::<u64>();
+        let (dirty, writeback) = (live(MemcgStat::FileDirty), live(MemcgStat::FileWriteback));
+        let file = live(MemcgStat::InactiveFile) + live(MemcgStat::ActiveFile);
+        let dirtyable: u64 = core.nodes().map(|node| dirtyable_pages(core, lru, node)).sum();
+        let clean = dirtyable.saturating_sub(machine.dirty);
+        let clean_of_others = clean.saturating_sub(file.saturating_sub(dirty));
+        let headroom = core.cgroups.headroom(memcg).min(clean_of_others);
+        DirtyDomains { machine, group: Some(limits_of(core, file + headroom, dirty, writeback)) }
     }
 
     /// Notes which nodes hold more than their share of dirty pages: to be called before a page is
@@ -101,21 +125,20 @@ impl PageCache {
     pub fn balance_dirty_pages<T: Trace>(
         &mut self,
         core: &Core<T>,
-        lru: &Lru,
+        domains: &DirtyDomains,
         now: Nanos,
         pages: u32,
         since_pause: Nanos,
     ) -> Balance {
-        let limits = self.dirty_limits(core, lru);
-        self.measure_pace(core, now, &limits);
-        self.pace.balance(&limits, pages, since_pause)
+        self.measure_pace(core, now, domains);
+        self.pace.balance(domains, pages, since_pause)
     }
 
     /// Measures the pace if it is time.
-    fn measure_pace<T: Trace>(&mut self, core: &Core<T>, now: Nanos, limits: &DirtyLimits) {
+    fn measure_pace<T: Trace>(&mut self, core: &Core<T>, now: Nanos, domains: &DirtyDomains) {
         let dirtied = core.alloc.events.get(VmEvent::NrDirtied);
         let written = core.alloc.events.get(VmEvent::NrWritten);
-        self.pace.measure(now, limits, dirtied, written);
+        self.pace.measure(now, domains, dirtied, written);
     }
 
     /// Marks a page of the cache dirty; false if it was already.

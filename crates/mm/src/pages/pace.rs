@@ -11,7 +11,9 @@
 //! a rate: the *base rate*, which follows the device's measured bandwidth divided by the number of
 //! writers, times the *position ratio*, which is 1 at the setpoint and falls to 0 at the limit.
 //!
-//! Left out: shares of several devices and of cgroups (one device, one domain), `dirty_bytes`,
+//! A cgroup has thresholds of its own ([`DirtyDomains`]); its writers keep to the tighter ones.
+//!
+//! Left out: shares of several devices, a rate of their own for the writers of each cgroup, `dirty_bytes`,
 //! real-time writers. Where the counts come from: [`super`]; who sleeps: `writeback.rs` of the
 //! kernel crate.
 
@@ -48,6 +50,31 @@ impl DirtyLimits {
     /// Dirty pages and pages being written.
     pub const fn pending(&self) -> u64 {
         self.dirty + self.writeback
+    }
+}
+
+/// The thresholds that a writer keeps to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DirtyDomains {
+    /// Those of the machine.
+    pub machine: DirtyLimits,
+    /// Those of its cgroup, if that has any.
+    pub group: Option<DirtyLimits>,
+}
+
+impl DirtyDomains {
+    /// Of writers that no cgroup holds.
+    pub const fn of_machine(machine: DirtyLimits) -> Self {
+        Self { machine, group: None }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &DirtyLimits> {
+        core::iter::once(&self.machine).chain(&self.group)
+    }
+
+    /// Whether more is dirty than some background threshold.
+    pub fn is_over_background(&self) -> bool {
+        self.all().any(|limits| limits.dirty > limits.background)
     }
 }
 
@@ -139,21 +166,20 @@ impl Pace {
     /// The position ratio in 1/1024 (`pos_ratio_polynom`): 1 + ((setpoint - dirty) / (limit -
     /// setpoint))^3, from 0 to 2.
     pub fn position_ratio(&self, limits: &DirtyLimits) -> u64 {
-        let limit = self.limit(limits);
-        let dirty = limits.pending();
-        if dirty >= limit {
-            return 0;
-        }
-        let setpoint = limits.freerun().midpoint(limit);
-        let signed = |n: u64| i64::try_from(n).expect("page counts are far below 2^63");
-        let one = signed(ONE);
-        let x = (signed(setpoint) - signed(dirty)) * one / signed((limit - setpoint).max(1));
-        let x = x.clamp(-one, one);
-        u64::try_from((x * x / one * x / one) + one).expect("the cube is -1 at least")
+        position(limits, self.limit(limits))
+    }
+
+    /// The lowest position ratio of all thresholds that a writer keeps to, with those and the limit there; that of a
+    /// cgroup follows its threshold at once.
+    fn tightest(&self, domains: &DirtyDomains) -> (u64, DirtyLimits, u64) {
+        let of = |limits: DirtyLimits, limit| (position(&limits, limit), limits, limit);
+        let machine = of(domains.machine, self.limit(&domains.machine));
+        let group = domains.group.map(|limits| of(limits, limits.threshold));
+        group.filter(|group| group.0 < machine.0).unwrap_or(machine)
     }
 
     /// Measures, if it is time: `dirtied` and `written` are the counts of pages so far.
-    pub fn measure(&mut self, now: Nanos, limits: &DirtyLimits, dirtied: u64, written: u64) {
+    pub fn measure(&mut self, now: Nanos, domains: &DirtyDomains, dirtied: u64, written: u64) {
         let elapsed = now.saturating_sub(self.measured_at);
         if elapsed < MEASURE_PERIOD {
             return;
@@ -161,13 +187,13 @@ impl Pace {
         let more_dirtied = dirtied - core::mem::replace(&mut self.dirtied, dirtied);
         let more_written = written - core::mem::replace(&mut self.written, written);
         self.measured_at = now;
-        self.follow_threshold(limits);
+        self.follow_threshold(&domains.machine);
         if elapsed > QUIET {
             return;
         }
         let rest = BANDWIDTH_PERIOD.0 - elapsed.0;
         self.bandwidth = ((more_written * SECOND) + (self.bandwidth * rest)) / BANDWIDTH_PERIOD.0;
-        self.follow_bandwidth(limits, more_dirtied * SECOND / elapsed.0);
+        self.follow_bandwidth(domains, more_dirtied * SECOND / elapsed.0);
     }
 
     fn follow_threshold(&mut self, limits: &DirtyLimits) {
@@ -181,10 +207,11 @@ impl Pace {
 
     /// Moves the base rate an eighth of the way to the one at which pages would be made dirty as
     /// fast as they are written; not away from it when the position already corrects.
-    fn follow_bandwidth(&mut self, limits: &DirtyLimits, dirty_rate: u64) {
-        let task_rate = (self.base_rate * self.position_ratio(limits) / ONE).max(1);
+    fn follow_bandwidth(&mut self, domains: &DirtyDomains, dirty_rate: u64) {
+        let (position, limits, limit) = self.tightest(domains);
+        let task_rate = (self.base_rate * position / ONE).max(1);
         let balanced = (task_rate * self.bandwidth / dirty_rate.max(1)).min(self.bandwidth);
-        let setpoint = limits.freerun().midpoint(self.limit(limits));
+        let setpoint = limits.freerun().midpoint(limit);
         if limits.pending() < setpoint {
             let target = balanced.min(task_rate);
             self.base_rate += target.saturating_sub(self.base_rate).div_ceil(8);
@@ -195,17 +222,26 @@ impl Pace {
         self.base_rate = self.base_rate.max(1);
     }
 
+    /// An eighth of the time in which the device writes all that is dirty: pauses are short where memory is small, or
+    /// writers would sleep while the device has nothing to do ("writeback: limit max dirty pause time", 3.2).
+    fn longest_pause(&self, limits: &DirtyLimits) -> Nanos {
+        let all = limits.pending() * SECOND / self.bandwidth.max(1);
+        Nanos(all / 8).clamp(MIN_PAUSE, MAX_PAUSE)
+    }
+
     /// What a writer does that has made `pages` dirty since its last look, `since_pause` after its
     /// last pause ended (`balance_dirty_pages`).
-    pub fn balance(&self, limits: &DirtyLimits, pages: u32, since_pause: Nanos) -> Balance {
-        let dirty = limits.pending();
-        if dirty <= limits.freerun() {
-            let room = limits.threshold - dirty;
-            return Balance::Go { poll: 1 << (room.max(1).ilog2() / 2) };
+    pub fn balance(&self, domains: &DirtyDomains, pages: u32, since_pause: Nanos) -> Balance {
+        if domains.all().all(|limits| limits.pending() <= limits.freerun()) {
+            let room = |limits: &DirtyLimits| limits.threshold - limits.pending();
+            let least = domains.all().map(room).min().expect("the machine's");
+            return Balance::Go { poll: 1 << (least.max(1).ilog2() / 2) };
         }
-        let rate = self.base_rate * self.position_ratio(limits) / ONE;
+        let (position, limits, _) = self.tightest(domains);
+        let longest = self.longest_pause(&limits);
+        let rate = self.base_rate * position / ONE;
         if rate == 0 {
-            return Balance::Wait { length: MAX_PAUSE };
+            return Balance::Wait { length: longest };
         }
         let poll = poll_at(rate);
         let period = Nanos(u64::from(pages) * SECOND / rate);
@@ -213,9 +249,23 @@ impl Pace {
         if length < MIN_PAUSE {
             Balance::Go { poll }
         } else {
-            Balance::Pause { length: length.min(MAX_PAUSE), poll }
+            Balance::Pause { length: length.min(longest), poll }
         }
     }
+}
+
+/// The position ratio at these thresholds, of which `limit` may be a later one.
+fn position(limits: &DirtyLimits, limit: u64) -> u64 {
+    let dirty = limits.pending();
+    if dirty >= limit {
+        return 0;
+    }
+    let setpoint = limits.freerun().midpoint(limit);
+    let signed = |n: u64| i64::try_from(n).expect("page counts are far below 2^63");
+    let one = signed(ONE);
+    let x = (signed(setpoint) - signed(dirty)) * one / signed((limit - setpoint).max(1));
+    let x = x.clamp(-one, one);
+    u64::try_from((x * x / one * x / one) + one).expect("the cube is -1 at least")
 }
 
 /// Pages after which a writer at this rate looks again: those of one good pause; at slow rates up
@@ -240,6 +290,10 @@ mod tests {
         DirtyLimits { threshold, background, dirty, writeback }
     }
 
+    fn alone(dirty: u64) -> DirtyDomains {
+        DirtyDomains::of_machine(limits(dirty, 0))
+    }
+
     #[test]
     fn thresholds_are_those_that_a_guest_reported() {
         // MECHANISMS-6X 8.1: b_ext4_base_k61 at 16 s.
@@ -258,7 +312,7 @@ mod tests {
 
     #[test]
     fn below_freerun_writers_are_left_alone_and_look_more_often_as_they_near_it() {
-        let poll = |dirty| Pace::new().balance(&limits(dirty, 0), 32, Nanos::ZERO);
+        let poll = |dirty| Pace::new().balance(&alone(dirty), 32, Nanos::ZERO);
         assert_eq!(poll(0), Balance::Go { poll: 64 });
         assert_eq!(poll(4990), Balance::Go { poll: 32 });
         assert!(matches!(poll(4991), Balance::Go { poll: 512.. }), "32 pages are too few for a pause");
@@ -266,8 +320,8 @@ mod tests {
 
     #[test]
     fn a_pause_lasts_as_long_as_the_pages_take_at_the_allowed_rate() {
-        let pace = Pace { base_rate: 1000, ..Pace::new() };
-        let at = |dirty, pages, since| pace.balance(&limits(dirty, 0), pages, Nanos::from_millis(since));
+        let pace = Pace { base_rate: 1000, bandwidth: 1000, ..Pace::new() };
+        let at = |dirty, pages, since| pace.balance(&alone(dirty), pages, Nanos::from_millis(since));
         let pause = |millis, poll| Balance::Pause { length: Nanos::from_millis(millis), poll };
         assert_eq!(at(5823, 32, 0), pause(32, 32));
         assert_eq!(at(5823, 32, 20), pause(12, 32), "time since the last pause counts");
@@ -275,6 +329,32 @@ mod tests {
         assert_eq!(at(5823, 32, 23), Balance::Go { poll: 32 }, "too short a one is saved up");
         assert_eq!(at(5823, 1000, 0), pause(200, 32));
         assert_eq!(at(6657, 1, 0), Balance::Wait { length: Nanos::from_millis(200) });
+    }
+
+    #[test]
+    fn a_pause_is_an_eighth_of_what_writing_all_takes_at_most() {
+        let longest = |bandwidth, dirty| Pace { bandwidth, ..Pace::new() }.longest_pause(&limits(dirty, 0));
+        assert_eq!(longest(1_000, 800), Nanos::from_millis(100));
+        assert_eq!(longest(1_000, 8_000), Nanos::from_millis(200));
+        assert_eq!(longest(1_000, 8), Nanos::from_millis(10));
+    }
+
+    /// The machine has room for 6,657 dirty pages, the cgroup for 400.
+    #[test]
+    fn a_writer_keeps_to_the_tighter_of_the_machines_thresholds_and_its_cgroups() {
+        let pace = Pace { base_rate: 1000, bandwidth: 1000, ..Pace::new() };
+        let at = |dirty, group_dirty| {
+            let group = DirtyLimits { threshold: 400, background: 200, dirty: group_dirty, writeback: 0 };
+            pace.balance(&DirtyDomains { machine: limits(dirty, 0), group: Some(group) }, 100, Nanos::ZERO)
+        };
+        assert_eq!(
+            at(1_000, 300),
+            Balance::Go { poll: 8 },
+            "halfway between its thresholds: as for 100 pages"
+        );
+        assert!(matches!(at(1_000, 350), Balance::Pause { .. }));
+        assert!(matches!(at(1_000, 400), Balance::Wait { .. }));
+        assert!(matches!(at(6_000, 0), Balance::Pause { .. }), "others fill the machine");
     }
 
     #[test]
@@ -288,7 +368,7 @@ mod tests {
             let rate = pace.base_rate * pace.position_ratio(&limits(dirty, 0)) / 1024;
             let (more, gone) = ((2 * rate / 5).min(6657_u64.saturating_sub(dirty)), dirty.min(400));
             (dirty, dirtied, written) = (dirty + more - gone, dirtied + more, written + gone);
-            pace.measure(now, &limits(dirty, 0), dirtied, written);
+            pace.measure(now, &alone(dirty), dirtied, written);
             rates.push(rate);
         }
         let late: u64 = rates[400..].iter().sum::<u64>() / 199;

@@ -106,6 +106,7 @@ impl Feature {
                 | Self::MemoryReclaim
                 | Self::MemoryReclaimSwappiness
                 | Self::MemoryReclaimAnonOnly
+                | Self::CgroupWriteback
                 | Self::HighPause
                 | Self::HighPauseRetries
                 | Self::HighOverchargeAtOnce

@@ -375,6 +375,10 @@ features! {
     HighPause = "high-pause",
         "tasks of a cgroup that stays above memory.high sleep on their way to user mode, up to 2 s a batch of charges",
         "5.4", HighPause: None => Once;
+    /// [`CgroupWriteback::OwnShare`]
+    CgroupWriteback = "cgroup-writeback",
+        "writers of a cgroup also keep to its share of dirty pages, and flushers to its background threshold",
+        "4.2", CgroupWriteback: Absent => OwnShare;
     /// [`HighPause::Insistent`]
     HighPauseRetries = "high-pause-retries",
         "above memory.high a task reclaims on while that frees anything, and sleeps after 16 failures",

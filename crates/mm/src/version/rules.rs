@@ -173,6 +173,7 @@ rules! {
     swap_high: SwapHigh,
     high_pause: HighPause,
     high_overcharge: HighOvercharge,
+    cgroup_writeback: CgroupWriteback,
     zswap: Zswap,
     ext4_folios: Ext4Folios,
     readahead_order: ReadaheadOrder,

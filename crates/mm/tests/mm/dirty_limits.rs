@@ -7,6 +7,8 @@ use mm::MemcgId;
 use mm::alloc::flags::AllocFlags;
 use mm::base::gfp::Gfp;
 use mm::base::layout::ZoneKind;
+use mm::cgroup::tree::Limit;
+use mm::version::rules::{CgroupWriteback, Rule};
 use units::Order;
 
 use crate::world::{CPU, NODE, World};
@@ -51,6 +53,34 @@ fn slab_lowers_the_thresholds_and_page_cache_does_not() {
     let with_slab = thresholds(&world);
     assert_eq!(with_slab, share(dirtyable(&world)));
     assert_eq!(with_files.0 - with_slab.0, SLAB * 819 / 4096, "a fifth of what slab took");
+}
+
+/// Its limit leaves 1,000 pages, of which it has read 400 and made 50 dirty; the machine has room for far more.
+#[test]
+fn a_cgroup_may_have_a_share_dirty_of_its_pages_and_of_what_its_limit_leaves() {
+    let with = |answer| {
+        let mut world = World::boot_with("linux-6.12", &[Rule::CgroupWriteback(answer)], 64);
+        let group = world.group("g");
+        world.mem.core.cgroups.set_limit(group, Limit::Max, 1_000);
+        world.read(group, 0..400);
+        world.settle();
+        for index in 0..50 {
+            let pfn = world.page(index).expect("it was read");
+            world.mem.set_dirty(pfn);
+        }
+        (world, group)
+    };
+    let (world, group) = with(CgroupWriteback::Absent);
+    assert_eq!(world.mem.dirty_domains(group).group, None);
+    let (world, group) = with(CgroupWriteback::OwnShare);
+    assert_eq!(world.mem.dirty_domains(ROOT).group, None);
+    let domains = world.mem.dirty_domains(group);
+    assert_eq!(domains.machine, world.mem.dirty_limits());
+    let own = domains.group.expect("a share of its own");
+    let headroom = 1_000 - world.mem.core.cgroups[group].memory.usage;
+    let share = |percent: u64| (400 + headroom) * (percent * 4096 / 100) / 4096;
+    assert_eq!((own.threshold, own.background, own.dirty), (share(20), share(10), 50));
+    assert!(own.threshold < 200 && domains.machine.threshold > 2_000);
 }
 
 #[test]

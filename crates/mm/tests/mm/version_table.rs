@@ -324,6 +324,9 @@ fn every_version_decides_as_its_sources_say() {
     large charges above memory.high
       HighOvercharge(AtReturn): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
       HighOvercharge(AtOnce): 6.1 6.12 7.2 +high-overcharge-at-once
+    dirty pages of cgroups
+      CgroupWriteback(Absent): 2.6.32
+      CgroupWriteback(OwnShare): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2 +cgroup-writeback
     zswap
       Zswap(Absent): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
       Zswap(OneList): 6.1

@@ -72,6 +72,15 @@ decisions! {
         AtOnce,
     }
 
+    /// Whether a cgroup's writers have a share of dirty pages of their own, beside that of the machine: what
+    /// `vm.dirty_ratio` and `vm.dirty_background_ratio` are of what it could make dirty.
+    CgroupWriteback = "dirty pages of cgroups" {
+        /// The machine's thresholds are all (up to 4.1).
+        Absent,
+        /// The more restrictive of both is kept (4.2, cgroup-v2.rst).
+        OwnShare,
+    }
+
     /// How a parent's effective protection is shared out among its children, each of which claims what
     /// it uses of its own setting (MECHANISMS 8.3).
     SiblingShares = "how siblings share memory.low" {

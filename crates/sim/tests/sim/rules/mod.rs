@@ -41,7 +41,7 @@ const FIRST: [&str; 3] = ["linux-7.2", "linux-7.2+lru-gen", "linux-2.6.32"];
 /// Where pairs show that do not in the first scene on the first version, by how their text begins: a scene and a
 /// version. It only saves time: where it is wrong, all are tried as if it was not there.
 #[rustfmt::skip] // A table.
-const TRIED_FIRST: [(&str, &str, &str); 92] = [
+const TRIED_FIRST: [(&str, &str, &str); 93] = [
     ("EvictionAge(", "limits and protection", "linux-6.1"),
     ("ActivationAge(", "limits and protection", "linux-6.1"),
     ("MemcgWalk(Full) / MemcgWalk(Shared)", "page cache on ext4", "linux-6.1"),
@@ -55,6 +55,7 @@ const TRIED_FIRST: [(&str, &str, &str); 92] = [
     ("DeferredSlab(", "limits and protection", "linux-7.2"),
     ("SlabDebt(", "limits and protection", "linux-7.2"),
     ("BoostedSlab(", "limits and protection", "linux-5.10"),
+    ("CgroupWriteback(", "limits and protection", "linux-7.2"),
     ("HighOvercharge(", "limits and protection", "linux-5.7"),
     ("WatermarkBoost(Off) / WatermarkBoost(V2)", "page cache on ext4", "linux-2.6.32"),
     ("BoostedZones(", "atomic requests in small zones", "linux-7.2"),

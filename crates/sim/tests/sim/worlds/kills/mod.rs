@@ -149,8 +149,8 @@ fn with_both_features_nobody_is_killed_where_reclaimable_memory_would_have_suffi
 }
 
 /// A world, one in some 500, where the thread that pushes the AIL waits for pages to read evicted buffers into, until
-/// the reserve is used up as well: a quarter of memory is inodes that nobody can write for want of four pages.
-const STARVED: [u64; 1] = [417];
+/// the reserve is used up as well: a seventh of memory is inodes that nobody can write for want of four pages.
+const STARVED: [u64; 1] = [62];
 
 #[test]
 fn without_pinned_clusters_reclaim_that_does_not_wait_kills_while_much_could_have_been_written() {
@@ -162,7 +162,7 @@ fn without_pinned_clusters_reclaim_that_does_not_wait_kills_while_much_could_hav
     let starved = |kill: &&Kill| kill.is_needless() && kill.free * 100 < kill.managed && kill.in_ail > 0;
     let worst =
         alone.iter().filter(starved).map(|kill| kill.reclaimable() * 100 / kill.managed.cast_signed());
-    assert!(worst.max().is_some_and(|share| share >= 15), "{alone:#?}");
+    assert!(worst.max().is_some_and(|share| share >= 12), "{alone:#?}");
     let both = kills(InodeCluster::Pinned);
     assert!(!both.iter().any(Kill::is_needless), "{both:#?}");
 }
