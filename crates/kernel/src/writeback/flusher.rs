@@ -8,8 +8,8 @@
 //!                 ^                                                                       |
 //!                 +-- more-io list: inodes with pages left              pages are clean <-+
 //! ```
-//! Left out: the journal of ext4, a disk's own share of the thresholds, a worker of
-//! its own for each cgroup, `sync_file_range`. Neighbours: `inodes` for the lists, [`super::work`] for a piece of its work,
+//! Left out: the journal of ext4, a disk's own share of the thresholds, a worker of its own for each cgroup,
+//! `sync_file_range`. Neighbours: `inodes` for the lists, [`super::work`] for a piece of its work,
 //! [`super::pause`] for writers.
 
 use mm::base::event::Trace;

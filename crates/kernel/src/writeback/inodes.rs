@@ -45,8 +45,8 @@ impl DirtyInodes {
         }
     }
 
-    /// If nothing is left of the last round, or of a cgroup's part of it, makes ready what had a turn already, then what
-    /// was dirtied up to `cutoff` (`queue_io`).
+    /// If nothing is left of the last round, or of a cgroup's part of it, makes ready what had a turn already, then
+    /// what was dirtied up to `cutoff` (`queue_io`).
     pub(crate) fn queue_io(&mut self, cutoff: Nanos, memcg: Option<MemcgId>) {
         if self.io.iter().any(|inode| is_of(inode, memcg)) {
             return;

@@ -30,7 +30,7 @@ fn the_flusher_is_woken_when_more_is_dirty_than_the_background_threshold() {
     assert_eq!(pause.step(&mut mem, &mut pace, ROOT, NOW, false), Next::Go, "just as many");
     let (mut mem, mut pause) = (with_dirty(1), Pause::new());
     assert_eq!(pause.step(&mut mem, &mut pace, ROOT, NOW, false), Next::StartFlusher);
-    // At the limit nobody may make another page dirty: the shortest pause, as a page is soon written, then it looks again.
+    // At the limit nobody may make another page dirty: it sleeps for the shortest pause, and looks again.
     let full = Next::Sleep(Nanos::from_millis(10));
     assert_eq!(pause.step(&mut mem, &mut pace, ROOT, NOW, false), full);
     assert_eq!(pause.step(&mut mem, &mut pace, ROOT, NOW, false), Next::StartFlusher, "still full");
