@@ -163,12 +163,6 @@ impl Pace {
         self.limit.max(limits.threshold)
     }
 
-    /// The position ratio in 1/1024 (`pos_ratio_polynom`): 1 + ((setpoint - dirty) / (limit -
-    /// setpoint))^3, from 0 to 2.
-    pub fn position_ratio(&self, limits: &DirtyLimits) -> u64 {
-        position(limits, self.limit(limits))
-    }
-
     /// The lowest position ratio of all thresholds that a writer keeps to, with those and the limit there; that of a
     /// cgroup follows its threshold at once.
     fn tightest(&self, domains: &DirtyDomains) -> (u64, DirtyLimits, u64) {
@@ -254,7 +248,8 @@ impl Pace {
     }
 }
 
-/// The position ratio at these thresholds, of which `limit` may be a later one.
+/// The position ratio in 1/1024 (`pos_ratio_polynom`): 1 + ((setpoint - dirty) / (limit - setpoint))^3, from 0 to 2.
+/// The `limit` may be above the threshold.
 fn position(limits: &DirtyLimits, limit: u64) -> u64 {
     let dirty = limits.pending();
     if dirty >= limit {
@@ -305,7 +300,7 @@ mod tests {
     #[test]
     fn the_position_ratio_falls_from_two_to_nothing_along_a_cubic_curve() {
         // freerun 4990, setpoint 5823, limit 6657.
-        let ratio = |dirty| Pace::new().position_ratio(&limits(dirty, 0));
+        let ratio = |dirty| position(&limits(dirty, 0), 6657);
         let curve: Vec<u64> = [0, 4990, 5407, 5823, 6240, 6600, 6656, 6657, 9000].map(ratio).into();
         assert_eq!(curve, [2048, 2042, 1150, 1024, 896, 197, 6, 0, 0]);
     }
@@ -365,7 +360,7 @@ mod tests {
         let mut rates = Vec::new();
         for step in 1..600 {
             let now = Nanos::from_millis(200 * step);
-            let rate = pace.base_rate * pace.position_ratio(&limits(dirty, 0)) / 1024;
+            let rate = pace.base_rate * pace.tightest(&alone(dirty)).0 / 1024;
             let (more, gone) = ((2 * rate / 5).min(6657_u64.saturating_sub(dirty)), dirty.min(400));
             (dirty, dirtied, written) = (dirty + more - gone, dirtied + more, written + gone);
             pace.measure(now, &alone(dirty), dirtied, written);
