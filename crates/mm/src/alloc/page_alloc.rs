@@ -631,13 +631,18 @@ impl<T: Trace> PageAllocator<T> {
 
     /// Gives all pages on the lists of `cpu` back to their zones; returns how many.
     pub fn drain_cpu(&mut self, cpu: CpuId) -> Pages {
+        self.drain_cpu_by(cpu, |list| list.count())
+    }
+
+    /// Gives back as many pages of each list of `cpu` as `excess` says; returns how many.
+    pub(super) fn drain_cpu_by(&mut self, cpu: CpuId, excess: impl Fn(&mut Pcp) -> u32) -> Pages {
         let mut drained = 0;
         for zone in 0..self.zones.len() {
             let index = (cpu.index() * self.zones.len()) + zone;
-            let count = self.pcps[index].count();
-            if count > 0 {
+            let excess = excess(&mut self.pcps[index]);
+            if excess > 0 {
                 let id = ZoneId(u8::try_from(zone).expect("at most 32 zones"));
-                drained += self.free_excess(index, id, count, Order(0), MigrateType::Unmovable);
+                drained += self.free_excess(index, id, excess, Order(0), MigrateType::Unmovable);
             }
         }
         Pages(drained)

@@ -13,7 +13,7 @@ use crate::alloc::flags::{AllocFlags, gfp_zone};
 use crate::alloc::page_alloc::{PageAllocator, Request};
 use crate::alloc::pcp::is_single;
 use crate::base::event::Trace;
-use crate::base::gfp::{Gfp, MigrateType};
+use crate::base::gfp::Gfp;
 use crate::base::layout::ZoneId;
 use crate::base::vmstat::VmEvent;
 use crate::version::rules::{PcpFallback, PcpGeneration};
@@ -58,18 +58,10 @@ impl<T: Trace> PageAllocator<T> {
     /// The periodic work on the lists of `cpu`, about once a second (6.7): a list that has grown
     /// shrinks again. Returns the pages that went back to their zones.
     pub fn tick(&mut self, cpu: CpuId) -> Pages {
-        let mut drained = 0;
-        if self.version.rules.pcp == PcpGeneration::AutoSize {
-            for zone in 0..self.zones.len() {
-                let index = (cpu.index() * self.zones.len()) + zone;
-                let excess = self.pcps[index].decay();
-                if excess > 0 {
-                    let id = ZoneId(u8::try_from(zone).expect("at most 32 zones"));
-                    drained += self.free_excess(index, id, excess, Order(0), MigrateType::Unmovable);
-                }
-            }
+        match self.version.rules.pcp {
+            PcpGeneration::AutoSize => self.drain_cpu_by(cpu, |list| list.decay()),
+            _ => Pages::ZERO,
         }
-        Pages(drained)
     }
 
     /// Begins a run of at least one page; none where a request has to be made for it. Nothing is taken yet.

@@ -40,6 +40,10 @@ fn dirtyable_pages<T: Trace>(core: &Core<T>, lru: &Lru, node: NodeId) -> u64 {
     free.saturating_sub(reserve) + file(LruList::InactiveFile) + file(LruList::ActiveFile)
 }
 
+fn all_dirtyable_pages<T: Trace>(core: &Core<T>, lru: &Lru) -> u64 {
+    core.nodes().map(|node| dirtyable_pages(core, lru, node)).sum()
+}
+
 /// The thresholds for so many pages that could be made dirty.
 fn limits_of<T: Trace>(core: &Core<T>, dirtyable: u64, dirty: u64, writeback: u64) -> DirtyLimits {
     let ratio = core.alloc.sysctls().get(Sysctl::DirtyRatio);
@@ -87,8 +91,7 @@ impl PageCache {
 
     /// The thresholds now (`global_dirty_limits`).
     pub fn dirty_limits<T: Trace>(&self, core: &Core<T>, lru: &Lru) -> DirtyLimits {
-        let dirtyable = core.nodes().map(|node| dirtyable_pages(core, lru, node)).sum();
-        limits_of(core, dirtyable, self.dirty(), self.under_writeback())
+        limits_of(core, all_dirtyable_pages(core, lru), self.dirty(), self.under_writeback())
     }
 
     /// The thresholds of whoever writes for a cgroup: beside those of the machine its own, of what it could make dirty.
@@ -96,14 +99,14 @@ impl PageCache {
     /// "Writeback": "the amount of available memory capped by limits imposed by the memory controller and system-wide
     /// clean memory").
     pub fn dirty_domains<T: Trace>(&self, core: &Core<T>, lru: &Lru, memcg: MemcgId) -> DirtyDomains {
-        let machine = self.dirty_limits(core, lru);
+        let dirtyable = all_dirtyable_pages(core, lru);
+        let machine = limits_of(core, dirtyable, self.dirty(), self.under_writeback());
         if memcg == MemcgId::ROOT || core.rules().cgroup_writeback == CgroupWriteback::Absent {
             return DirtyDomains::of_machine(machine);
         }
         let live = |stat| core.nodes().map(|node| core.cgroups.live_stat(memcg, node, stat)).sum::<u64>();
         let (dirty, writeback) = (live(MemcgStat::FileDirty), live(MemcgStat::FileWriteback));
         let file = live(MemcgStat::InactiveFile) + live(MemcgStat::ActiveFile);
-        let dirtyable: u64 = core.nodes().map(|node| dirtyable_pages(core, lru, node)).sum();
         let clean = dirtyable.saturating_sub(machine.dirty);
         let clean_of_others = clean.saturating_sub(file.saturating_sub(dirty));
         let headroom = core.cgroups.headroom(memcg).min(clean_of_others);
