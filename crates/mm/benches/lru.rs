@@ -63,7 +63,7 @@ impl Scene {
                 self.mem.grow_slab(CPU, pagetide_mm::version::geometry::Cache::TreeNode, ROOT, slab);
             }
             if let Some(shadow) = self.mem.insert_page(self.file, index, pfn, ROOT) {
-                self.mem.refault(pfn, shadow);
+                self.mem.refault(pfn, shadow, Gfp::HIGHUSER_MOVABLE);
             }
             self.mem.lru_add(CPU, pfn);
         }

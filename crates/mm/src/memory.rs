@@ -43,7 +43,7 @@ use crate::reclaim::state::Reclaim;
 use crate::slab::object::{Object, ObjectAlloc};
 use crate::version::geometry::Cache;
 use crate::version::presets::Version;
-use crate::version::rules::{self, ObjectCharge, RemovedGroup};
+use crate::version::rules::{self, ObjectCharge, RemovedGroup, WriteAccess};
 
 /// The memory of a machine and everything that the kernel knows about it.
 #[derive(Debug, Clone)]
@@ -241,9 +241,12 @@ impl<T: Trace> Memory<T> {
         self.lru.mark_written(&mut self.core, cpu, pfn);
     }
 
-    /// `pfn` is back and `shadow` lay in its slot: [`Lru::refault`].
-    pub fn refault(&mut self, pfn: Pfn, shadow: Shadow) {
-        self.lru.refault(&mut self.core, pfn, shadow);
+    /// `pfn`, allocated with `gfp`, is back and `shadow` lay in its slot: [`Lru::refault`]. Where a write is no access,
+    /// what is about to be written over was not missed.
+    pub fn refault(&mut self, pfn: Pfn, shadow: Shadow, gfp: Gfp) {
+        if !gfp.has(Gfp::WRITE) || self.core.rules().write_access == WriteAccess::Access {
+            self.lru.refault(&mut self.core, pfn, shadow);
+        }
     }
 
     /// Remembers how many refaulted pages were activated so far: [`Lru::snapshot_refaults`].

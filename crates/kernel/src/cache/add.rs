@@ -151,7 +151,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 mem.fault_brings(pfn);
             }
             if let Some(shadow) = mem.insert_page(inode.mapping, index, pfn, memcg) {
-                mem.refault(pfn, shadow);
+                mem.refault(pfn, shadow, gfp);
             }
             true
         }))

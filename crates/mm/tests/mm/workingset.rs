@@ -6,6 +6,7 @@ use crate::world::{CPU, NODE, World};
 use insta::assert_snapshot;
 use pagetide_mm::MemcgId;
 use pagetide_mm::base::frame::PageFlags;
+use pagetide_mm::base::gfp::Gfp;
 use pagetide_mm::base::vmstat::{MemcgStat, VmEvent};
 use pagetide_mm::lru::lists::LruList;
 use pagetide_mm::lru::workingset::{AGE_MASK, Shadow};
@@ -40,7 +41,7 @@ impl Family {
     fn refault(&mut self, memcg: MemcgId, shadow: Shadow) {
         assert!(self.world.add(CPU, memcg, 100, Order(0)));
         let pfn = self.world.page(100).expect("it was just added");
-        self.world.mem.refault(pfn, shadow);
+        self.world.mem.refault(pfn, shadow, Gfp::HIGHUSER_MOVABLE);
     }
 
     fn age(&self, memcg: MemcgId) -> u64 {
@@ -203,7 +204,7 @@ fn a_run_remembers_activations_of_its_target_or_up_to_5_4_of_every_group_below_i
         for (memcg, index) in [(child, 100), (stranger, 101)] {
             assert!(world.add(CPU, memcg, index, Order(0)));
             let pfn = world.page(index).expect("it was just added");
-            world.mem.refault(pfn, shadow(memcg, 0));
+            world.mem.refault(pfn, shadow(memcg, 0), Gfp::HIGHUSER_MOVABLE);
         }
         world.settle();
         world.mem.snapshot_refaults(parent, NODE);

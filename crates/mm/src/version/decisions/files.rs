@@ -21,7 +21,8 @@ decisions! {
 
     /// Whether a buffered write is an access to its page, as a read is (MECHANISMS 6.2).
     WriteAccess = "what a buffered write is to its page" {
-        /// No access: a page that is only written never becomes active (4.7).
+        /// No access: a page that is only written never becomes active, and one that comes back for it is no refault
+        /// (4.7).
         None,
         /// An access: the second one makes it active (up to 4.6).
         Access,

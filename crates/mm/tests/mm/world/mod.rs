@@ -94,7 +94,7 @@ impl World {
             return false;
         }
         if let Some(shadow) = self.mem.insert_page(self.file, index, pfn, memcg) {
-            self.mem.refault(pfn, shadow);
+            self.mem.refault(pfn, shadow, Gfp::HIGHUSER_MOVABLE);
         }
         self.mem.lru_add(cpu, pfn);
         true
