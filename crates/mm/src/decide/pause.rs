@@ -158,7 +158,7 @@ impl Pause {
                 let since = now.saturating_sub(pace.paused_at);
                 let domains = mem.dirty_domains(memcg);
                 let balance = mem.balance_dirty_pages(&domains, now, pace.dirtied, since);
-                if domains.is_over_background() {
+                if domains.starts_flusher() {
                     self.0 = At::Act(balance);
                     return Next::StartFlusher;
                 }
