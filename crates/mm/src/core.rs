@@ -12,6 +12,7 @@ use crate::base::frame::{ANON_OWNER, NO_OWNER, PageFlags};
 use crate::base::ids::{AnonId, MappingId, MemcgId};
 use crate::base::layout::{MemoryLayout, PageTables, ZoneKind};
 use crate::base::sysctl::Sysctls;
+use crate::base::vmstat::VmEvent;
 use crate::cgroup::tree::Memcgs;
 use crate::slab::caches::Slabs;
 use crate::slab::object::{Object, ObjectAlloc};
@@ -20,7 +21,7 @@ use crate::swap::areas::SwapAreas;
 use crate::swap::slot::SwapSlot;
 use crate::version::geometry::Cache;
 use crate::version::presets::Version;
-use crate::version::rules::Rules;
+use crate::version::rules::{Rules, ZramRequests};
 
 /// Frames, those who pay for them, and the objects on them.
 #[derive(Debug, Clone)]
@@ -60,6 +61,13 @@ impl<T: Trace> Core<T> {
     #[inline]
     pub fn rules(&self) -> &Rules {
         self.alloc.rules()
+    }
+
+    /// Pages go to zram, or come back, which is a request to a disk where the kernel counts it: KiB of `event`.
+    pub(crate) fn count_zram(&mut self, event: VmEvent, pages: u64) {
+        if self.rules().zram_requests == ZramRequests::Counted {
+            self.alloc.events.add(event, pages * (units::PAGE_SIZE / 1024));
+        }
     }
 
     /// Every node.

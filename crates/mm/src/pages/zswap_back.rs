@@ -54,6 +54,7 @@ impl PageCache {
         }
         core.alloc.events.add(VmEvent::PswpOut, 1);
         let is_sent = stored == Stored::ToBeWritten;
+        core.count_zram(VmEvent::PgPgOut, u64::from(matches!(stored, Stored::Compressed(_))));
         if is_sent {
             self.start_swap_write(core, pfn);
         }

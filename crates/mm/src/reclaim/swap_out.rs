@@ -167,6 +167,7 @@ impl Reclaim {
         report.swap.tested += zeroes + compressed;
         core.alloc.events.add(VmEvent::SwpOutZero, u64::from(zeroes));
         core.alloc.events.add(VmEvent::PswpOut, u64::from(compressed + written));
+        core.count_zram(VmEvent::PgPgOut, u64::from(compressed));
         if pages > 1 {
             core.alloc.events.add(VmEvent::ThpSwpOut, 1);
         }

@@ -375,6 +375,10 @@ features! {
     HighPause = "high-pause",
         "tasks of a cgroup that stays above memory.high sleep on their way to user mode, up to 2 s a batch of charges",
         "5.4", HighPause: None => Once;
+    /// [`ZramRequests::Counted`]
+    ZramRequests = "zram-requests",
+        "what goes to zram and comes back is counted by pgpgout and pgpgin, as with any disk",
+        "6.3", ZramRequests: None => Counted;
     /// [`CgroupWriteback::OwnShare`]
     CgroupWriteback = "cgroup-writeback",
         "writers of a cgroup also keep to its share of dirty pages, and flushers to its background threshold",

@@ -165,6 +165,7 @@ rules! {
     swap_clusters: SwapClusters,
     swap_turns: SwapTurns,
     zero_pages: ZeroPages,
+    zram_requests: ZramRequests,
     huge_swap: HugeSwap,
     swap_shadows: SwapShadows,
     lazy_free: LazyFree,

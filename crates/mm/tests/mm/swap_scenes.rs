@@ -10,7 +10,7 @@ use mm::base::ids::AnonId;
 use mm::base::vmstat::VmEvent;
 use mm::lru::lists::LruList;
 use mm::swap::areas::{AreaKind, AreaSpec};
-use mm::version::rules::{HugeSwap, Rule, SlotCache, SwapReadahead, SyncSwap, ZeroPages};
+use mm::version::rules::{HugeSwap, Rule, SlotCache, SwapReadahead, SyncSwap, ZeroPages, ZramRequests};
 
 use crate::swap_worlds::{DISK, Swapping, ZRAM};
 use crate::world::{CPU, NODE};
@@ -205,6 +205,18 @@ fn since_6_12_pages_of_zeroes_are_a_bit_and_before_they_are_written() {
         );
         touch(&mut scene, anon, 0..10);
         let found = [VmEvent::PswpOut, VmEvent::PswpIn, VmEvent::SwpOutZero, VmEvent::SwpInZero];
+        assert_eq!(events(&scene, found), expected);
+    }
+}
+
+#[test]
+fn since_6_3_what_goes_to_zram_and_comes_back_counts_as_read_and_written() {
+    for (rule, expected) in [(ZramRequests::Counted, [10, 10, 40, 40]), (ZramRequests::None, [10, 10, 0, 0])]
+    {
+        let (mut scene, anon) = written("linux-6.12", ZRAM, &[Rule::ZramRequests(rule)], 10);
+        page_out(&mut scene, anon, 0, 10);
+        touch(&mut scene, anon, 0..10);
+        let found = [VmEvent::PswpOut, VmEvent::PswpIn, VmEvent::PgPgOut, VmEvent::PgPgIn];
         assert_eq!(events(&scene, found), expected);
     }
 }

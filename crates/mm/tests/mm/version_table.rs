@@ -299,6 +299,9 @@ fn every_version_decides_as_its_sources_say() {
     swapped-out pages of zeroes
       ZeroPages(Written): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1
       ZeroPages(Bitmap): 6.12 7.2
+    requests of zram
+      ZramRequests(None): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1
+      ZramRequests(Counted): 6.12 7.2 +zram-requests
     huge pages at swap-out
       HugeSwap(Split): 2.6.32
       HugeSwap(Whole): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2

@@ -52,6 +52,15 @@ decisions! {
         Bitmap,
     }
 
+    /// Whether what goes to zram and comes back are requests to a disk, which `pgpgout` and `pgpgin` count (guests of
+    /// 5.10, 6.1, 6.12 and 7.2).
+    ZramRequests = "requests of zram" {
+        /// It is handed pages (up to 6.2).
+        None,
+        /// They are (6.3).
+        Counted,
+    }
+
     /// How huge pages are swapped out (SWAP 5).
     HugeSwap = "huge pages at swap-out" {
         /// Page by page (up to 4.12).

@@ -41,7 +41,7 @@ const FIRST: [&str; 3] = ["linux-7.2", "linux-7.2+lru-gen", "linux-2.6.32"];
 /// Where pairs show that do not in the first scene on the first version, by how their text begins: a scene and a
 /// version. It only saves time: where it is wrong, all are tried as if it was not there.
 #[rustfmt::skip] // A table.
-const TRIED_FIRST: [(&str, &str, &str); 93] = [
+const TRIED_FIRST: [(&str, &str, &str); 94] = [
     ("EvictionAge(", "limits and protection", "linux-6.1"),
     ("ActivationAge(", "limits and protection", "linux-6.1"),
     ("MemcgWalk(Full) / MemcgWalk(Shared)", "page cache on ext4", "linux-6.1"),
@@ -109,6 +109,7 @@ const TRIED_FIRST: [(&str, &str, &str); 93] = [
     ("SwapReadahead(", "swapping below limits", "linux-2.6.32"),
     ("SlotCache(", "swapping below limits", "linux-7.2"),
     ("ZeroPages(", "swapping below limits", "linux-7.2"),
+    ("ZramRequests(", "swapping below limits", "linux-7.2"),
     ("SwapShadows(", "swapping below limits", "linux-7.2"),
     ("LazyFree(", "swapping below limits", "linux-7.2"),
     ("ColdAdvice(", "swapping below limits", "linux-7.2"),

@@ -11,8 +11,9 @@
 //!   [`Bounds::of_call`]: `(1 + tasks) * nodes * (16 retries * 13 priorities * 100 ms)` for its
 //!   first page, as each series of retries ends with a page, an error or a task killed (and a page
 //!   charged needs one series more), and 100 ms for each further one, as reclaim that waits that
-//!   long comes back with 32; all this beside CPU time and the device. What others take away, they
-//!   got: they go on. So the bound is none for a task alone among an endless crowd; worlds end.
+//!   long comes back with 32, or 2 s where tasks sleep above `memory.high`; all this beside CPU time
+//!   and the device. What others take away, they got: they go on. So the bound is none for a task
+//!   alone among an endless crowd; worlds end.
 //!
 //! Where no memory is left that anybody could reclaim, nothing is asked for: Linux does not go on
 //! either ([`Left`]).
@@ -26,6 +27,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use kernel::{CostOp, Machine, WaitReason};
 use mm::decide::over_high;
+use mm::version::rules::HighPause;
 use pagetide_sim::run::Left;
 use pagetide_sim::{Doing, Sim, SimRun, Stall, Unfinished};
 use units::Nanos;
@@ -56,6 +58,8 @@ pub struct Bounds {
     cpu: Nanos,
     nodes: u64,
     tasks: u64,
+    /// What each page of a call may take after the first.
+    further_page: Nanos,
 }
 
 impl Bounds {
@@ -78,7 +82,9 @@ impl Bounds {
         // Beside the program: main, kswapd and kcompactd, khugepaged, flusher, four workers.
         let crowd = tasks + (2 * nodes) + 8;
         let cpu = pages * page * crowd.div_ceil(u64::from(spec.hardware.cpus));
-        Self { device: Nanos(device.sum()), cpu: Nanos(cpu), nodes, tasks }
+        let pauses = spec.kernel.rules.high_pause != HighPause::None;
+        let further_page = if pauses { over_high::LONGEST } else { LONG_WAIT };
+        Self { device: Nanos(device.sum()), cpu: Nanos(cpu), nodes, tasks, further_page }
     }
 
     /// A page for one task, or an error: see the module.
@@ -113,7 +119,7 @@ impl Bounds {
 
     /// How long a call that touches `pages` pages may last.
     pub fn of_call(&self, pages: u64) -> Nanos {
-        Nanos(self.page().0 + (pages * LONG_WAIT.0))
+        Nanos(self.page().0 + (pages * self.further_page.0))
     }
 }
 
