@@ -249,6 +249,8 @@ pub struct KernelBuild {
     pub first_process: ProcessCost,
     /// What every later one costs.
     pub process: ProcessCost,
+    /// Whether that is without their buffers for files.
+    pub counts_buffers: bool,
     /// What starts and watches a run costs.
     pub run: RunCost,
     /// When files were written that lie there when a run begins.

@@ -71,6 +71,7 @@ mod engine {
 /// Workloads on a machine, from boot to end.
 pub mod run {
     pub(crate) mod begin;
+    mod buffer;
     mod checks;
     mod going;
     mod handing;

@@ -257,6 +257,11 @@ pub trait System: Clone + 'static {
     async fn pass_gate(&self, _gate: Gate, _limit: Nanos) -> Result<bool, SystemError> {
         Err(SystemError::new("read", "gate", Errno::NotSup))
     }
+    /// Whether buffers of up to 128 KiB count, too: what a process costs was measured without them.
+    fn counts_buffers(&self) -> bool {
+        false
+    }
+
     /// Later reads and writes of this task use a buffer of its own of so many bytes. A real program has such a buffer
     /// anyway, and nothing happens; the model gives it one and fills it.
     ///

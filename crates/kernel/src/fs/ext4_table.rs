@@ -25,7 +25,7 @@ use crate::errno::Errno;
 use crate::files::directory::EntryPlace;
 use crate::files::inode::{Inode, Metadata};
 use crate::handle::Kernel;
-use crate::machine::Machine;
+use crate::machine::{LaidOut, Machine};
 use crate::tasks::process::Process;
 
 /// Lookups of an inode's table block while it is created: for the new inode, for its name, for its size.
@@ -97,7 +97,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ) -> Result<(), Errno> {
         self.make_journals();
         let device = self.device_of(directory);
+        let is_known =
+            self.mem(|mem| mem.find_directory_block(device.device, directory_id(directory), number));
         let Some(block) = self.find_entries(directory, number) else { return Ok(()) };
+        if is_known.is_none() && self.machine().build().laid_out == LaidOut::JustBefore {
+            return self.keep_in_journal(&device, block).await;
+        }
         if self.read_metadata(process, &device, block).await? {
             self.read_metadata(process, &device, block).await?;
         }
@@ -172,7 +177,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub(crate) async fn read_inode(&self, process: &Process, inode: &Inode) -> Result<(), Errno> {
         self.make_journals();
         let (device, block) = (self.device_of(inode), layout::table_block(inode.number));
-        if inode.metadata == Metadata::LaidOut && self.keep_laid_out(process, &device, block).await? {
+        if inode.metadata == Metadata::LaidOut && self.keep_laid_out(&device, block).await? {
             return Ok(());
         }
         if matches!(self.look(&device, block), Found::Missing) {
@@ -183,17 +188,31 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// Tables of files that were laid out are on the disk, though nobody wrote them; the last of them are still in
     /// memory, as the journal holds them. True: the block is the one that is read by `mount`, and not looked for.
-    async fn keep_laid_out(&self, process: &Process, device: &Rc<Inode>, block: u32) -> Result<bool, Errno> {
+    async fn keep_laid_out(&self, device: &Rc<Inode>, block: u32) -> Result<bool, Errno> {
         let last = layout::table_block(self.shared.files.borrow().last_inode());
         self.mem(|mem| mem.journal_make_block(device.device, last));
         let is_held = last - block < TABLES_IN_JOURNAL && block != layout::table_block(0);
-        if is_held
-            && matches!(self.look(device, block), Found::Missing)
-            && self.add_block(Some(process), device, block).await?
-        {
-            self.unlock_pages(PageRange { mapping: device.mapping, first: block, count: 1 });
+        if is_held {
+            self.keep_in_journal(device, block).await?;
         }
         Ok(block == layout::table_block(0))
+    }
+
+    /// A block of files that were laid out just before is still in memory, as the journal holds it: it was read and
+    /// changed by whoever laid them out, so no cgroup pays for it, and it is active (guests of 6.1 to 7.2; that 5.10
+    /// reads inode tables again is left out).
+    async fn keep_in_journal(&self, device: &Rc<Inode>, block: u32) -> Result<(), Errno> {
+        if !matches!(self.look(device, block), Found::Missing) {
+            return Ok(());
+        }
+        if self.add_block(None, device, block).await? {
+            self.unlock_pages(PageRange { mapping: device.mapping, first: block, count: 1 });
+        }
+        let cpu = self.machine().current_cpu();
+        if let Found::Ready(pfn) = self.look(device, block) {
+            self.mem(|mem| (0..2).for_each(|_| mem.mark_accessed(cpu, pfn)));
+        }
+        Ok(())
     }
 
     /// The blocks of an aligned window of the table that were ever used and are not in memory are read, neighbours at

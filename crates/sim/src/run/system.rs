@@ -24,6 +24,7 @@ use workload::system::{
 };
 
 use crate::engine::sim::{Sim, SimKernel};
+use crate::run::buffer::Buffer;
 use crate::run::laying_out::lay_out;
 use crate::run::memories::Memories;
 use crate::run::sample::Sampler;
@@ -45,7 +46,7 @@ pub struct SimSystem {
     /// Memory that this task shares with those that it spawns later, unless it has unmapped it.
     memories: Rc<Memories>,
     /// What this task reads to and writes from, and its length in pages.
-    buffer: Rc<Cell<Option<(AnonMapping, u64)>>>,
+    buffer: Rc<Buffer>,
 }
 
 /// A pipe between tasks: the bytes in it, and who waits for one.
@@ -149,8 +150,6 @@ fn failed(call: &'static str, subject: &str) -> impl FnOnce(Errno) -> SystemErro
     move |errno| SystemError::new(call, subject, convert(errno))
 }
 
-const CALL_MAX: Bytes = Bytes(1 << 20); // Of the same program on a real kernel.
-
 impl SimSystem {
     /// Whether processes move into their cgroups, as their parent has one of its own.
     fn moves_processes(&self) -> bool {
@@ -180,11 +179,8 @@ impl SimSystem {
         self.process.name()
     }
 
-    /// Uses the task's buffer, if it counts, for `len` bytes.
     async fn touch_buffer(&self, len: u64) -> Result<(), Errno> {
-        let Some((mapping, pages)) = self.buffer.get() else { return Ok(()) };
-        let used = Bytes(len).to_pages_ceil().get().min(pages);
-        self.kernel.touch(&self.process, mapping, 0, used).await
+        self.buffer.touch(&self.kernel, &self.process, len).await
     }
 
     /// Whether anybody wants to know of pages.
@@ -376,11 +372,13 @@ impl System for SimSystem {
         }
     }
 
+    fn counts_buffers(&self) -> bool {
+        self.kernel.machine().build().counts_buffers
+    }
+
     async fn use_buffer(&self, len: Bytes) -> Result<(), SystemError> {
-        let len = len.min(CALL_MAX);
-        let mapping = self.kernel.map_anonymous(&self.process, len).map_err(failed("mmap", self.name()))?;
+        self.buffer.map(&self.kernel, &self.process, len).map_err(failed("mmap", self.name()))?;
         self.name_memory(&self.process);
-        self.buffer.set(Some((mapping, len.to_pages_ceil().get())));
         Ok(())
     }
 
@@ -443,8 +441,10 @@ impl System for SimSystem {
             let written = self.kernel.write_shared(&self.process, &file, 0, size.get());
             written.await.map_err(failed("lay out", path))?;
         }
-        let laid_out = lay_out(&self.kernel, &self.sampler, self.seed, &on_disk);
-        laid_out.map_err(|(path, errno)| failed("lay out", path)(errno))
+        lay_out(&self.kernel, &self.sampler, self.seed, &on_disk)
+            .map_err(|(path, errno)| failed("lay out", path)(errno))?;
+        self.kernel.machine().return_to_user().await; // What follows begins once that is done.
+        Ok(())
     }
 
     async fn open(&self, path: &str, mode: OpenMode) -> Result<SimFile, SystemError> {

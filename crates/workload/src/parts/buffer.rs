@@ -1,7 +1,8 @@
 //! The buffer that a task reads to and writes from, where it is worth counting.
 //!
 //! Left out: buffers of one page; of tasks that live as long as the run, those of calls that are no longer than the
-//! default's, 128 KiB. Neighbour: [`super::turns`], whose readers have theirs whatever its length.
+//! default's, 128 KiB, on machines whose processes were measured with them. Neighbour: [`super::turns`], whose readers
+//! have theirs whatever its length.
 
 use units::{Bytes, PAGE_SIZE};
 
@@ -17,5 +18,6 @@ pub(crate) async fn use_pages<S: System>(sys: &S, call: Bytes) -> Result<(), Sys
 
 /// The task is about to read or write with calls of up to `call`.
 pub(crate) async fn use_large<S: System>(sys: &S, call: Bytes) -> Result<(), SystemError> {
-    if call > UNCOUNTED { sys.use_buffer(call).await } else { Ok(()) }
+    let counts = call > UNCOUNTED || (call > Bytes(0) && sys.counts_buffers());
+    if counts { sys.use_buffer(call).await } else { Ok(()) }
 }

@@ -112,21 +112,21 @@ fn what_a_protection_is_worth_depends_on_where_reclaim_begins() {
     }
     insta::assert_snapshot!(text, @"
     P shares out as much
-      protected: `memory.low` of 40 MiB on cgroup `P/A` protected it: it used 30.1 MiB at most, so every walk of reclaim could pass it by; it lost nothing while 78805 pages were taken elsewhere.
+      protected: `memory.low` of 40 MiB on cgroup `P/A` protected it: it used 30.1 MiB at most, so every walk of reclaim could pass it by; it lost nothing while 79164 pages were taken elsewhere.
     P has none
-      nothing above: `memory.low` of 40 MiB on cgroup `P/A` did not protect it: cgroup `P` above it has none to share out, so for reclaim that begins above that one it counts for nothing; 6579 of its pages were reclaimed, 0 came back.
+      nothing above: `memory.low` of 40 MiB on cgroup `P/A` did not protect it: cgroup `P` above it has none to share out, so for reclaim that begins above that one it counts for nothing; 6741 of its pages were reclaimed, 0 came back.
     P has none, and pages of A are active
       not needed: `memory.low` of 40 MiB on cgroup `P/A` was not what kept its pages: it used 30.5 MiB at most, and cgroup `P` above it has none to share out, and yet reclaim took none of it: no active list was opened in the whole run, so inactive pages of others were enough.
     P has little
-      too little above: `memory.low` of 40 MiB on cgroup `P/A` protected a part: cgroup `P` above it has only 10 MiB to share out for reclaim that begins above that one, and it used 30.1 MiB at most; 4398 of its pages were reclaimed, 0 came back.
+      too little above: `memory.low` of 40 MiB on cgroup `P/A` protected a part: cgroup `P` above it has only 10 MiB to share out for reclaim that begins above that one, and it used 30.1 MiB at most; 4524 of its pages were reclaimed, 0 came back.
     P has none, but is itself at its limit
-      protected: `memory.low` of 40 MiB on cgroup `P/A` protected it: it used 30.1 MiB at most, so every walk of reclaim could pass it by; it lost nothing while 95087 pages were taken elsewhere.
+      protected: `memory.low` of 40 MiB on cgroup `P/A` protected it: it used 30.1 MiB at most, so every walk of reclaim could pass it by; it lost nothing while 95079 pages were taken elsewhere.
     A is at its own limit
       own limit: `memory.low` of 40 MiB on cgroup `P/A` did not protect it from its own `memory.max`: protection counts for reclaim from above only; 10325 of its pages were reclaimed, 7680 came back.
     A is all that P has
       overridden: `memory.low` of 40 MiB on cgroup `P/A` did not hold: it was overridden 315 times, when reclaim found too little elsewhere; 3969 of its pages were reclaimed, 0 came back.
     A uses more, and P is at its limit
-      in part: `memory.low` of 40 MiB on cgroup `P/A` protected a part: it used 52.6 MiB at most, and what is above its protection reclaim may take, since Linux 5.4 the less the nearer it is: it went down to 41 MiB; 3621 of its pages were reclaimed, 0 came back.
+      in part: `memory.low` of 40 MiB on cgroup `P/A` protected a part: it used 52.7 MiB at most, and what is above its protection reclaim may take, since Linux 5.4 the less the nearer it is: it went down to 41 MiB; 3621 of its pages were reclaimed, 0 came back.
     nobody needs anything
       no reclaim: `memory.low` of 40 MiB on cgroup `P/A` had nothing to do: nobody reclaimed anything.
     ");

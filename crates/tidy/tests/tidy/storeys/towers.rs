@@ -157,6 +157,7 @@ const SIM: &[&str] = &[
     "run/spec",
     // What a program sees, and what a monitor reads.
     "run/system",
+    "run/buffer",
     "run/memories",
     "run/laying_out",
     "run/sample",
