@@ -84,8 +84,9 @@ const CAPTURED: &WorkloadSpec = &WorkloadSpec {
 };
 
 /// Those that are files.
-const LIBRARY: [&str; 3] = [
+const LIBRARY: [&str; 4] = [
     include_str!("../library/anon-and-file.toml"),
+    include_str!("../library/containers.toml"),
     include_str!("../library/hot-and-stream.toml"),
     include_str!("../library/mapped-and-stream.toml"),
 ];

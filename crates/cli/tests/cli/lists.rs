@@ -73,6 +73,8 @@ fn lists_name_what_other_commands_take() {
      workload            help
      anon-and-file       hot and cold anonymous memory beside a file that is read
                          round and round, with swap
+     containers          two containers beside each other, each of which reads,
+                         writes, maps or holds memory as it is told
      hot-and-stream      a hot file in cgroup A against one pass of streaming reads
                          in cgroup B
      huge-faults         huge page faults beside the creation and random reads of
@@ -151,6 +153,64 @@ fn lists_name_what_other_commands_take() {
                                                          order the hot pages are
                                                          touched
      anon-and-file       --seed                          simulated: the phase of the
+                                                         kernel's periodic workers
+                                                         (vmstat each second,
+                                                         memory.stat every 2 s)
+     containers                                          two containers beside each
+                                                         other, each of which reads,
+                                                         writes, maps or holds
+                                                         memory as it is told
+     containers          limit               none        memory.max of P, in which
+                                                         both containers are
+     containers          a_does              read        with A's file. write: a new
+                                                         one; overwrite: what is
+                                                         there; update: one call of
+                                                         four writes; hold: nothing
+     containers          a_file              64M         size of A's file
+     containers          a_order             sequential  in which order A's tasks
+                                                         come to its blocks
+     containers          a_bytes             128M        bytes that each of A's
+                                                         tasks moves in a round
+     containers          a_block             64k         bytes of one call; mappings
+                                                         are touched page by page
+     containers          a_fsync             0           an fsync after so many
+                                                         calls that write; 0: none
+     containers          a_memory            16M         anonymous memory of each of
+                                                         A's tasks
+     containers          a_rounds            2           rounds of each of A's tasks
+     containers          a_tasks             1           tasks in A
+     containers          a_max               none        memory.max of A
+     containers          a_high              none        memory.high of A
+     containers          a_low               none        memory.low of A, and of P
+     containers          a_min               none        memory.min of A, and of P
+     containers          b_does              write       the same for B; none: there
+                                                         is no B
+     containers          b_file              256M        size of B's file
+     containers          b_order             sequential  in which order B's tasks
+                                                         come to its blocks
+     containers          b_bytes             256M        bytes that each of B's
+                                                         tasks moves in a round
+     containers          b_block             128k        bytes of one call; mappings
+                                                         are touched page by page
+     containers          b_fsync             0           an fsync after so many
+                                                         calls that write; 0: none
+     containers          b_memory            0           anonymous memory of each of
+                                                         B's tasks
+     containers          b_rounds            1           rounds of each of B's tasks
+     containers          b_tasks             1           tasks in B
+     containers          b_max               none        memory.max of B
+     containers          b_high              none        memory.high of B
+     containers          filesystem          ext4        filesystem that the machine
+                                                         puts the files on
+     containers          --seed                          when each task begins, up
+                                                         to 2 ms after it was
+                                                         started
+     containers          --seed                          with an order of random or
+                                                         zipf, which places are
+                                                         drawn
+     containers          --seed                          where on the disk the files
+                                                         lie, within 1 MiB
+     containers          --seed                          simulated: the phase of the
                                                          kernel's periodic workers
                                                          (vmstat each second,
                                                          memory.stat every 2 s)

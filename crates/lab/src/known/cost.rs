@@ -17,14 +17,20 @@ const SECOND: u64 = 128 << 20;
 const CALL: u64 = 2 << 10;
 const FILE: u64 = 32 << 10;
 
+fn sum(parts: &[u64]) -> u64 {
+    parts.iter().fold(0, |all, part| all.saturating_add(*part))
+}
+
+/// Read or written by calls of such a size.
+fn called(bytes: u64, call: u64) -> u64 {
+    sum(&[bytes, (bytes / call.max(1)).saturating_mul(CALL)])
+}
+
 /// What a workload with these parameters costs on a machine of so much memory.
 pub(crate) fn cost(workload: &str, params: &Params, mem: Bytes) -> u64 {
     let size = |name: &str| params.size(name).map(Bytes::get);
     let count = |name: &str| params.count(name);
     let times = |a: u64, b: u64| a.saturating_mul(b);
-    let sum = |parts: &[u64]| parts.iter().fold(0_u64, |all, part| all.saturating_add(*part));
-    // Read or written by calls of such a size.
-    let called = |bytes: u64, call: u64| sum(&[bytes, times(bytes / call.max(1), CALL)]);
     let own = |name: &str| size(name).unwrap_or(0);
     let number = |name: &str| count(name).unwrap_or(0);
     let created = |files: u64| sum(&[times(files, FILE), times(files, own("file_size"))]);
@@ -34,6 +40,7 @@ pub(crate) fn cost(workload: &str, params: &Params, mem: Bytes) -> u64 {
             let read = called(times(own("every"), loops), own("read_size"));
             sum(&[own("file"), read, times(own("hot"), loops.saturating_add(1)), times(own("cold"), 2)])
         }
+        "containers" => sum(&["a", "b"].map(|container| cost_of_container(params, container))),
         "hot-and-stream" => {
             let hot = times(own("hot"), number("hot_reads").saturating_add(1));
             let laid_out = own("hot") + own("stream");
@@ -73,4 +80,24 @@ pub(crate) fn cost(workload: &str, params: &Params, mem: Bytes) -> u64 {
         }
         other => unreachable!("`{other}` is in the catalog and has no cost here"),
     }
+}
+
+/// Container `a` or `b` of `containers`: a fault costs as much as 16 KiB, as does a place that is not the next one.
+fn cost_of_container(params: &Params, container: &str) -> u64 {
+    let named = |what: &str| format!("{container}_{what}");
+    let size = |what: &str| params.size(&named(what)).map_or(0, Bytes::get);
+    let count = |what: &str| params.count(&named(what)).unwrap_or(0);
+    let (bytes, block, memory) = (size("bytes"), size("block").max(1), size("memory"));
+    let moved = match params.choice(&named("does")) {
+        None | Some("none") => return 0,
+        Some("hold") => 0,
+        Some("map" | "map-write") => bytes.saturating_mul(4),
+        Some(_) => called(bytes, block),
+    };
+    let calls = bytes / block;
+    let is_in_order = params.choice(&named("order")) == Some("sequential");
+    let elsewhere = if is_in_order { 0 } else { calls.saturating_mul(FILE / 2) };
+    let fsyncs = calls.checked_div(count("fsync")).unwrap_or(0).saturating_mul(FILE);
+    let rounds = sum(&[moved, elsewhere, fsyncs, memory]).saturating_mul(count("rounds"));
+    sum(&[size("file"), sum(&[rounds, memory]).saturating_mul(count("tasks"))])
 }

@@ -131,12 +131,17 @@ fn off(row: &KnownError) -> KnownOff {
 /// `limit` where a cgroup may have less than there is.
 pub(crate) fn scope(scenario: &Scenario) -> &'static str {
     let params = scenario.workload.params();
-    let has_group = params.get("topology") != Some(workload::ParamValue::Choice("global"));
-    let limit = match params.get("limit") {
-        Some(workload::ParamValue::Size(limit)) if has_group => Some(limit),
+    let has_group = params.get("topology") != Some(ParamValue::Choice("global"));
+    let size = |name: &str| match params.get(name) {
+        Some(ParamValue::Size(size)) if has_group => Some(size.get()),
         _ => None,
     };
-    if limit.is_some_and(|limit| scenario.mem.is_none_or(|mem| limit < mem)) { "limit" } else { "global" }
+    // Of two containers both have one, and room beside each other, or they are below one.
+    let alone = params.choice("b_does") == Some("none");
+    let own = size("a_max").and_then(|a| Some(a + if alone { 0 } else { size("b_max")? }));
+    let limit = size("limit").into_iter().chain(own).min();
+    let is_less = |limit: u64| scenario.mem.is_none_or(|mem| limit < mem.get());
+    if limit.is_some_and(is_less) { "limit" } else { "global" }
 }
 
 /// What of it no world can have, a phrase each.

@@ -30,6 +30,9 @@ const SIZE: Range = OfMemory(15, 4000);
 /// Room of a cgroup: most of these worlds are to be under its limit.
 const LIMIT: Range = OfMemory(60, 1000);
 
+/// Calls that write between two of `fsync`.
+const FSYNC: Range = Count(0, 4096);
+
 /// Memory of a machine: with less than 96 MiB guests of 6.12 do not come to their program.
 pub(crate) const MEMORY: (u64, u64) = (128 * MIB, 1024 * MIB);
 /// Memory of a small machine of the model alone.
@@ -56,6 +59,47 @@ pub(crate) const PARAMS: &[(&str, &[(&str, Range)])] = &[
             ("huge", Never("guests have no huge pages")),
             ("compressed_bytes", Count(0, 4096)),
             ("read_size", READ_SIZE),
+        ],
+    ),
+    (
+        "containers",
+        &[
+            ("limit", LIMIT),
+            ("a_file", OfMemory(4, 1500)),
+            ("a_bytes", SIZE),
+            ("a_block", READ_SIZE),
+            ("a_fsync", FSYNC),
+            ("a_memory", OfMemory(0, 300)),
+            ("a_rounds", Count(1, 8)),
+            ("a_tasks", Count(1, 4)),
+            ("a_max", LIMIT),
+            ("a_high", LIMIT),
+            ("a_low", OfMemory(0, 500)),
+            ("a_min", OfMemory(0, 250)),
+            (
+                "b_does",
+                Words(&[
+                    "none",
+                    "none",
+                    "none",
+                    "none",
+                    "read",
+                    "write",
+                    "overwrite",
+                    "update",
+                    "map",
+                    "map-write",
+                ]),
+            ),
+            ("b_file", OfMemory(4, 1500)),
+            ("b_bytes", SIZE),
+            ("b_block", READ_SIZE),
+            ("b_fsync", FSYNC),
+            ("b_memory", OfMemory(0, 300)),
+            ("b_rounds", Count(1, 8)),
+            ("b_tasks", Count(1, 4)),
+            ("b_max", LIMIT),
+            ("b_high", LIMIT),
         ],
     ),
     (
@@ -182,7 +226,6 @@ pub(crate) const SYSCTLS: &[(&str, Range)] = &[
 /// What else there is, and why no world has it.
 pub(crate) const NEVER: &[(&str, &str)] = &[
     ("several CPUs or nodes", "guests of User-Mode Linux have one of each"),
-    ("memory.high, memory.min", "no workload sets them"),
     ("priorities of swap", "areas have those that `swapon` gives"),
     ("filesystem ext3, the size of the log of XFS", "guests make ext4 and XFS as mkfs does"),
     ("readahead of the disk", "all worlds have the machine's own"),

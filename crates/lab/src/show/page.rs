@@ -321,6 +321,7 @@ fn factors(groups: &[Group<'_>]) -> Option<Factors> {
 fn question(workload: &str, groups: &[Group<'_>]) -> String {
     let question = match workload {
         "anon-and-file" => "Which of hot memory, cold memory and a file makes room for the others?",
+        "containers" => "What does a container do to the one beside it, and to itself at its limit?",
         "hot-and-stream" => "Does a file that is in use stay in memory while another cgroup streams past it?",
         "mapped-and-stream" => {
             "Does a file that a program accesses through a mapping stay in memory beside a stream?"

@@ -99,6 +99,7 @@ mod tests {
                     "256M",
                     &["hot=4M", "cold=8M", "file=16M", "every=4M", "limit=32M"],
                 ),
+                "containers" => left_by(spec.name, &["linux-6.12"], "128M", &["b_file=16M", "b_bytes=16M"]),
                 "mapped-and-stream" => left_by(
                     spec.name,
                     &["linux-6.1"],

@@ -213,6 +213,9 @@ const SMALL_FILES: [(&str, &str); 4] =
 const ANON_AND_FILE: [(&str, &str); 5] =
     [("hot", "2M"), ("cold", "4M"), ("file", "16M"), ("every", "2M"), ("limit", "16M")];
 
+const CONTAINERS: [(&str, &str); 4] =
+    [("a_file", "16M"), ("a_bytes", "16M"), ("a_max", "8M"), ("b_bytes", "16M")];
+
 const INODE_STORM: [(&str, &str); 4] =
     [("processes", "2"), ("files", "200"), ("pin_from", "40M"), ("pin_step", "4M")];
 const SIMOOP: [(&str, &str); 6] = [
@@ -246,6 +249,7 @@ fn every_workload_gives_the_same_twice() {
                 "pgmajfault",
             ),
         ),
+        ("containers", ("vm-2cpu", 64, CONTAINERS.as_slice(), "nr_written")),
         ("simoop", ("vm-2cpu", 128, SIMOOP.as_slice(), "pgscan_kswapd")),
         ("small-files", ("vm-2cpu", 64, SMALL_FILES.as_slice(), "slabs_scanned")),
     ]

@@ -8,6 +8,7 @@ mod admission;
 mod anon_and_file;
 mod attribution;
 mod boosts;
+mod containers;
 mod defrag_mode;
 mod events;
 mod evicted_inodes;

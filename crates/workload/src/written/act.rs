@@ -322,10 +322,14 @@ impl<S: System> Actor<S> {
         Ok(file)
     }
 
-    /// Opens a file that may be written to; one that is not there is made.
+    /// Opens a file that may be written to; one that is not there is made, unless another task was faster.
     async fn open_to_write(&self, path: &str) -> Result<S::File, WorkloadError> {
         match self.sys.open(path, OpenMode::ReadWrite).await {
-            Err(error) if error.errno == Errno::NoEnt => Ok(self.sys.open(path, OpenMode::Create).await?),
+            Err(error) if error.errno == Errno::NoEnt => {}
+            other => return Ok(other?),
+        }
+        match self.sys.open(path, OpenMode::Create).await {
+            Err(error) if error.errno == Errno::Exist => Ok(self.sys.open(path, OpenMode::ReadWrite).await?),
             other => Ok(other?),
         }
     }

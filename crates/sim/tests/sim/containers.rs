@@ -1,0 +1,70 @@
+//! `containers` through the whole simulator: what random worlds of it showed of guests of User-Mode Linux, a mechanism
+//! a test.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use kernel::Filesystem;
+use pagetide_sim::run::run;
+use pagetide_sim::{Program, SimResult, SimRun, machines};
+use units::Bytes;
+use workload::Workload;
+
+/// One container alone, on a guest of 512 MiB with ext4.
+fn alone(kernel: &str, params: &[(&str, &str)]) -> SimResult {
+    let kernel = mm::Version::parse(kernel).expect("a preset");
+    let (hardware, layout) =
+        machines::build(workload::scenario::UML_MACHINE, Bytes(512 << 20), &kernel).expect("a machine");
+    let fixed = [("b_does", "none"), ("a_memory", "0"), ("a_rounds", "1")];
+    let params = [&fixed, params].concat();
+    let workload = Workload::new("containers", params.iter().copied()).expect("parameters of the workload");
+    let ext4 = Filesystem::by_name("ext4").expect("a filesystem");
+    let spec =
+        SimRun { filesystem: ext4, ..SimRun::new(Program::Workload(workload), kernel, hardware, layout) };
+    run(&spec, Arc::new(AtomicBool::new(false)), |_| {}).expect("it ends")
+}
+
+fn counted(result: &SimResult, name: &str) -> u64 {
+    result.vmstat[name]
+}
+
+/// Twice over a file of 16 MiB below 8 MiB: each page is evicted and comes back. Guests of 5.10, 6.1, 6.12 and 7.2
+/// counted none of 25,600 pages that were written over, of ext4 and of XFS.
+#[test]
+fn a_page_that_comes_back_to_be_written_over_is_no_refault() {
+    let twice = |does| {
+        let sizes = [("a_file", "16M"), ("a_bytes", "16M"), ("a_max", "8M")];
+        alone("linux-6.12", &[&sizes[..], &[("a_does", does), ("a_rounds", "2")]].concat())
+    };
+    assert_eq!(counted(&twice("overwrite"), "workingset_refault_file"), 0);
+    assert!(counted(&twice("read"), "workingset_refault_file") > 3_000);
+}
+
+/// Below 64 MiB guests of 5.10 and 6.12 wrote nothing of 9 MiB, and of 10 MiB the first 2,457 pages, which are 15 %:
+/// halfway between the background threshold and the threshold.
+#[test]
+fn the_writers_of_a_cgroup_have_the_flusher_begin_halfway_between_its_thresholds() {
+    let written = |bytes| {
+        let params = [("a_does", "write"), ("a_bytes", bytes), ("a_block", "4k"), ("a_max", "64M")];
+        counted(&alone("linux-6.12", &params), "nr_written")
+    };
+    assert_eq!(written("9M"), 0);
+    assert!((2_400..2_560).contains(&written("10M")), "{}", written("10M"));
+}
+
+/// A guest of 6.12 failed with "file exists" in one of two runs.
+#[test]
+fn of_tasks_that_are_to_make_one_file_the_later_ones_find_it() {
+    let params = [("a_does", "write"), ("a_tasks", "4"), ("a_file", "1M"), ("a_bytes", "1M")];
+    assert!(alone("linux-6.12", &params).outcome.metrics["done_seconds"] > 0.0);
+}
+
+/// Guests of 6.1, 6.12 and 7.2 read 64 KiB for a file of 64 KiB, and its cgroup had no active page.
+#[test]
+fn what_tells_of_a_file_that_was_just_laid_out_is_in_memory_and_nobodys() {
+    let params = [("a_file", "64k"), ("a_bytes", "64k"), ("a_block", "64k")];
+    let result = alone("linux-6.12", &params);
+    assert_eq!(counted(&result, "pgpgin"), 64);
+    assert_eq!(result.memcg["P/A"]["active_file"], 0);
+    assert_eq!(result.memcg["P/A"]["file"], 64 << 10);
+}
