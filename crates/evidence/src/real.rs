@@ -14,6 +14,8 @@ use crate::rows::figure;
 use lab::batch::{Control, run_all};
 use lab::{LabError, PlannedRun, Request, Subject, command};
 use recording::Recording;
+use units::Seed;
+use workload::scenario::Scenario;
 
 const REAL: &str = include_str!("../data/real-sources.toml");
 const KEPT: &str = include_str!("../data/real-sources.csv");
@@ -147,7 +149,10 @@ pub(crate) fn write(all: &[Model]) -> String {
     all.iter().fold(format!("{HEADER}\n"), |text, model| text + &line(model))
 }
 
-/// Runs the model under these loads, or all without a name, each once.
+/// Seeds of each run: what hangs on the phase of a worker differs between them.
+const SEEDS: u64 = 3;
+
+/// Runs the model under these loads, or all without a name, each with [`SEEDS`]: the medians of its figures.
 ///
 /// # Errors
 /// The first run that fails.
@@ -156,21 +161,29 @@ pub(crate) fn model(wanted: &[&str], control: &Control) -> Result<Vec<Model>, La
     runs.retain(|run| wanted.is_empty() || wanted.contains(&run.name.as_str()));
     let mut plan = Vec::new();
     for run in &runs {
-        plan.push(PlannedRun { label: run.name.clone(), scenario: run.request().resolve()? });
+        let scenario = run.request().resolve()?;
+        plan.extend((1..=SEEDS).map(|seed| PlannedRun {
+            label: run.name.clone(),
+            scenario: Scenario { seed: Seed(seed), ..scenario.clone() },
+        }));
     }
     let recordings = run_all(&plan, 0, control, |_, _| Ok(()))?.into_result()?;
-    let of_figure = |(run, recording): (&Run, &Recording)| {
-        let model = |of: &Figure| Model {
-            run: run.name.clone(),
-            figure: of.of.clone(),
-            until: of.until.clone().unwrap_or_default(),
-            value: of.value(recording),
-            // Of the value as it is kept.
-            verdict: of.verdict(of.value(recording).and_then(|value| figure(value).parse().ok())).to_owned(),
+    let of_run = |(run, recordings): (&Run, &[Recording])| {
+        let model = |of: &Figure| {
+            let values: Vec<f64> = recordings.iter().filter_map(|recording| of.value(recording)).collect();
+            let value = stats::describe::median(&values);
+            Model {
+                run: run.name.clone(),
+                figure: of.of.clone(),
+                until: of.until.clone().unwrap_or_default(),
+                value,
+                // Of the value as it is kept.
+                verdict: of.verdict(value.and_then(|value| figure(value).parse().ok())).to_owned(),
+            }
         };
         run.figures.iter().map(model).collect::<Vec<_>>()
     };
-    Ok(runs.iter().zip(&recordings).flat_map(of_figure).collect())
+    Ok(runs.iter().zip(recordings.chunks(SEEDS as usize)).flat_map(of_run).collect())
 }
 
 /// Whether no run of these has fewer hits than are kept.
