@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use kernel::{AnonMapping, Errno, Process};
+use kernel::{AnonMapping, Errno, Machine, Process};
 use units::{Bytes, Pages};
 
 use crate::engine::sim::SimKernel;
@@ -20,6 +20,10 @@ impl Buffer {
     pub(crate) fn map(&self, kernel: &SimKernel, process: &Process, len: Bytes) -> Result<(), Errno> {
         let len = len.min(CALL_MAX);
         let mapping = kernel.map_anonymous(process, len)?;
+        if kernel.machine().build().counts_buffers {
+            // Files of such guests are zeroes, so that their disk stays a hole of the host's file.
+            kernel.set_compressed_bytes(process, mapping, 0);
+        }
         self.0.set(Some((mapping, len.to_pages_ceil())));
         Ok(())
     }
