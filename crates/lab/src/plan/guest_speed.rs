@@ -35,7 +35,7 @@ const GUESTS: u64 = 3;
 const PHASES: [(&str, &str, &[&str]); 13] = [
     ("calls", "syscall", &["file_open", "read_clock"]),
     ("copied", "copy_page", &[]),
-    ("faults", "minor_fault", &["access_fault", "remap"]),
+    ("faults", "minor_fault", &["major_fault", "access_fault", "remap"]),
     ("started", "start_process", &[]),
     ("locked", "populate_page", &[]),
     ("fresh", "first_use", &[]),

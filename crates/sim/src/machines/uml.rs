@@ -79,6 +79,7 @@ pub(super) const COSTS: CostTable = CostTable::DEFAULT.with(&[
     (CostOp::Syscall, 5_500),
     (CostOp::ReadClock, 5_500),
     (CostOp::MinorFault, 20_600),
+    (CostOp::MajorFault, 21_100),
     (CostOp::PopulatePage, 900),
     (CostOp::AccessFault, 18_700),
     (CostOp::CopyPage, 600),

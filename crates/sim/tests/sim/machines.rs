@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use kernel::machine::CostOp;
 use pagetide_sim::machines::{self, GUEST};
 use pagetide_sim::run::run;
 use pagetide_sim::{Program, SimResult, SimRun};
@@ -119,6 +120,17 @@ fn rotating_disks_read_8_mib_ahead_since_6_17_where_nobody_says_otherwise() {
         }
         let before = if machine.ends_with("8M") { 2048 } else { 32 };
         assert_eq!(readahead(machine, "linux-6.12"), before, "{machine}");
+    }
+}
+
+/// On `guest-uml` one that read took 1.5 us and one that did not 20.6: whatever a fault is for, the program stops.
+#[test]
+fn a_fault_that_reads_costs_no_less_than_one_that_does_not() {
+    let kernel = mm::Version::parse("linux-6.12").expect("a preset");
+    for machine in ["vm-2cpu", machines::GUEST, workload::scenario::UML_MACHINE] {
+        let (hardware, _) = machines::build(machine, Bytes(256 << 20), &kernel).expect("a machine");
+        let [minor, major] = [CostOp::MinorFault, CostOp::MajorFault].map(|op| hardware.costs.get(op));
+        assert!(minor <= major, "{machine}: {minor} and {major}");
     }
 }
 
