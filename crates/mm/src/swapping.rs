@@ -340,12 +340,11 @@ fn count_swap_in<T: Trace>(core: &mut Core<T>, slot: SwapSlot, pfn: Pfn, ahead: 
         Reason::SwapFromPool
     } else {
         core.alloc.events.add(VmEvent::PswpIn, 1);
-        if core.swap.kind(slot) == AreaKind::Zram {
-            core.count_zram(VmEvent::PgPgIn, 1);
-        }
+        let kind = core.swap.kind(slot);
+        core.count_zram(VmEvent::PgPgIn, u64::from(kind == AreaKind::Zram));
         let memcg = core.swap.memcg(slot).expect("a slot in use is charged");
         core.swap.zswap.note_read(memcg);
-        match (core.swap.kind(slot), ahead) {
+        match (kind, ahead) {
             (AreaKind::Disk { .. }, false) => Reason::SwapRead,
             (AreaKind::Disk { .. }, true) => Reason::SwapReadAhead,
             (AreaKind::Zram, false) => Reason::SwapDecompressed,

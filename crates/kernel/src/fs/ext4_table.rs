@@ -97,10 +97,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ) -> Result<(), Errno> {
         self.make_journals();
         let device = self.device_of(directory);
-        let is_known =
-            self.mem(|mem| mem.find_directory_block(device.device, directory_id(directory), number));
-        let Some(block) = self.find_entries(directory, number) else { return Ok(()) };
-        if is_known.is_none() && self.machine().build().laid_out == LaidOut::JustBefore {
+        let Some((block, is_new)) = self.find_entries(directory, number) else { return Ok(()) };
+        if is_new && self.machine().build().laid_out == LaidOut::JustBefore {
             return self.keep_in_journal(&device, block).await;
         }
         if self.read_metadata(process, &device, block).await? {
@@ -111,18 +109,18 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// The block of the device that holds block `number` of a directory. Those of a directory of laid-out files are on
     /// the disk, though nobody wrote them.
-    fn find_entries(&self, directory: &Inode, number: u32) -> Option<u32> {
+    fn find_entries(&self, directory: &Inode, number: u32) -> Option<(u32, bool)> {
         let (disk, id) = (directory.device, directory_id(directory));
         let laid_out = self.shared.files.borrow().names(directory).laid_out();
         let is_laid_out = number < laid_out || (number == laid_out && laid_out > 1);
         self.mem(|mem| {
             let known = mem.find_directory_block(disk, id, number);
             if known.is_some() || !is_laid_out {
-                return known;
+                return known.map(|block| (block, false));
             }
             let block = mem.directory_block(disk, id, number);
             mem.journal_make_block(disk, block);
-            Some(block)
+            Some((block, true))
         })
     }
 
@@ -138,7 +136,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let (device, id) = (self.device_of(directory), directory_id(directory));
         if let Some(number) = index_block(place) {
             match self.find_entries(directory, number) {
-                Some(index) => {
+                Some((index, _)) => {
                     self.read_metadata(process, &device, index).await?;
                 }
                 None => {
@@ -148,8 +146,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
         }
         let known = self.find_entries(directory, leaf(place));
-        let block =
-            known.unwrap_or_else(|| self.mem(|mem| mem.directory_block(device.device, id, leaf(place))));
+        let block = known
+            .map(|(block, _)| block)
+            .unwrap_or_else(|| self.mem(|mem| mem.directory_block(device.device, id, leaf(place))));
         self.change_block(Some(process), &device, block, 1).await?;
         // The root has one of the first inodes.
         let number = if directory.is_root() { 0 } else { directory.number };
