@@ -52,13 +52,6 @@ fn the_writers_of_a_cgroup_have_the_flusher_begin_halfway_between_its_thresholds
     assert!((2_400..2_560).contains(&written("10M")), "{}", written("10M"));
 }
 
-/// A guest of 6.12 failed with "file exists" in one of two runs.
-#[test]
-fn of_tasks_that_are_to_make_one_file_the_later_ones_find_it() {
-    let params = [("a_does", "write"), ("a_tasks", "4"), ("a_file", "1M"), ("a_bytes", "1M")];
-    assert!(alone("linux-6.12", &params).outcome.metrics["done_seconds"] > 0.0);
-}
-
 /// Guests of 6.1, 6.12 and 7.2 read 64 KiB for a file of 64 KiB, and its cgroup had no active page.
 #[test]
 fn what_tells_of_a_file_that_was_just_laid_out_is_in_memory_and_nobodys() {

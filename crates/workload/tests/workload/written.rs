@@ -1,5 +1,6 @@
 //! Workload files: each mistake in one gets one error, with its place and a remedy.
 
+use crate::fake::{Fake, block_on};
 use pagetide_workload::WorkloadSpec;
 
 /// What is said of a file that lacks nothing but what `rest` changes.
@@ -277,4 +278,18 @@ fn every_mistake_in_a_file_is_told_once_with_its_place() {
     line 10, column 71: unknown mapping `heap` | map it before, in the same task: `{ map = "heap", size = "100M" }`
     line 10, column 171: steps lie in one another 6 deep at most |
     "#);
+}
+
+/// A guest of 6.12 failed with "file exists" in one of two runs of four tasks.
+#[test]
+fn a_file_that_another_task_made_first_is_written_to_all_the_same() {
+    let text = "name = \"log\"\nhelp = \"a log\"\n[files]\nlog = { size = \"4k\", state = \"absent\" }\n\
+        [groups.G]\n[tasks.writer]\ngroup = \"G\"\nsteps = [{ write = \"log\" }]\n[main]\nsteps = [{ run = \"writer\" }, { end = \"done\" }]\n";
+    let workload = WorkloadSpec::of_file(text).unwrap().with([]).unwrap();
+    let fake = Fake::where_another_task_is_faster();
+    let failed = block_on(workload.run(fake.clone())).unwrap_err();
+    let log = fake.log();
+    let opens: Vec<&str> =
+        log.iter().map(|line| line.trim()).filter(|line| line.starts_with("open log")).collect();
+    assert_eq!(opens, ["open log ReadWrite", "open log Create", "open log ReadWrite"], "{failed}");
 }

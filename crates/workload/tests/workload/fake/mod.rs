@@ -31,6 +31,8 @@ pub struct Fake {
 
 #[derive(Default)]
 struct Kernel {
+    /// With what the next calls of `open` fail, the first one last.
+    opens_fail: Vec<Errno>,
     log: Vec<String>,
     now: Nanos,
     groups: BTreeMap<String, Group>,
@@ -68,6 +70,13 @@ impl Fake {
     pub fn failing(call: &'static str, errno: Errno) -> Self {
         let fake = Self::new();
         fake.kernel.borrow_mut().fail_call = Some((call, errno));
+        fake
+    }
+
+    /// On which a file is not there, then is made by another task before this one makes it.
+    pub fn where_another_task_is_faster() -> Self {
+        let fake = Self::new();
+        fake.kernel.borrow_mut().opens_fail = vec![Errno::Exist, Errno::NoEnt];
         fake
     }
 
@@ -208,7 +217,10 @@ impl System for Fake {
 
     async fn open(&self, path: &str, mode: OpenMode) -> Result<String, SystemError> {
         self.call("open", path, format!("open {path} {mode:?}"))?;
-        Ok(path.to_owned())
+        match self.kernel.borrow_mut().opens_fail.pop() {
+            Some(errno) => Err(SystemError::new("open", path, errno)),
+            None => Ok(path.to_owned()),
+        }
     }
 
     async fn read(&self, path: &String, offset: u64, len: u64) -> Result<u64, SystemError> {
