@@ -279,8 +279,11 @@ impl<'a> Stops<'a> {
         follower.ended(tid);
         // The one that made them may be gone without a word.
         for orphan in std::mem::take(&mut self.early) {
-            follower.adopted(orphan);
-            self.go_on(orphan);
+            if follower.adopted(orphan) {
+                self.go_on(orphan);
+            } else {
+                self.early.insert(orphan);
+            }
         }
         if tid == self.root {
             self.ended = Some(match libc::WIFEXITED(status) {

@@ -61,12 +61,15 @@ impl Follower {
         }
     }
 
-    /// A task that nobody has told of: the one that made it was killed before it could.
-    pub(crate) fn adopted(&mut self, tid: i32) {
-        match maps::process_of(tid) {
-            Some(process) if self.processes.contains_key(&process) => self.found_thread(process, tid),
-            _ => self.found(tid, &[], false),
+    /// A process that nobody has told of: the one that made it may have been killed before it could. A thread is left
+    /// waiting: whatever kills the one that made it kills it, too.
+    pub(crate) fn adopted(&mut self, tid: i32) -> bool {
+        let process = maps::process_of(tid);
+        if process.is_some_and(|process| self.processes.contains_key(&process)) {
+            return false;
         }
+        self.found(tid, &[], false);
+        true
     }
 
     /// Whether a task is known.
@@ -81,11 +84,11 @@ impl Follower {
 
     /// A task made another one.
     pub(crate) fn spawned(&mut self, parent: i32, tid: i32, born: Born) {
-        if self.knows(tid) {
-            return;
-        }
         self.settle(parent);
         let Some(&Task { number, process, .. }) = self.tasks.get(&parent) else { return };
+        if let Some(known) = self.tasks.get(&tid).map(|task| task.number) {
+            return self.told_of(parent, number, known);
+        }
         let Some(family) = self.processes.get_mut(&process) else { return };
         let is_thread = born == Born::Clone && Path::new(&format!("/proc/{process}/task/{tid}")).exists();
         if is_thread {
@@ -108,6 +111,16 @@ impl Follower {
         }
         let child = self.tasks.get(&tid).map_or(NONE, |task| task.number);
         self.note(parent, OperationKind::Spawn, child, 0, 0, 0);
+    }
+
+    /// Somebody tells of a task that was taken for one without a parent.
+    fn told_of(&mut self, tid: i32, parent: u32, child: u32) {
+        if let Some(row) = self.task_rows.get_mut(child as usize)
+            && row.parent == NONE
+        {
+            row.parent = parent;
+            self.note(tid, OperationKind::Spawn, child, 0, 0, 0);
+        }
     }
 
     /// A process became another program; `former` is the task that asked for it, and is `pid` now.

@@ -36,6 +36,15 @@ pub(crate) fn threads(path: &Path) {
     });
 }
 
+/// A thousand threads, most of which end while others begin.
+pub(crate) fn short_lived() {
+    std::thread::scope(|scope| {
+        for _ in 0..1_000 {
+            scope.spawn(std::thread::yield_now);
+        }
+    });
+}
+
 /// Fifty times: an open that fails, a copy of a descriptor that takes the number it would have got, and an open of
 /// which nothing is used. The last open is closed by `exec`. First a child does so, which has no threads, and then
 /// a thread.

@@ -37,6 +37,23 @@ fn each_thread_has_its_reads() {
     assert!(seen.trace.tasks[1..].iter().all(|task| task.parent != NONE));
 }
 
+/// A thread stops before the one that made it tells of it, and meanwhile another one ends: it had no parent then.
+#[test]
+fn threads_that_end_while_others_begin_leave_none_without_a_parent() {
+    if played_on().is_some() {
+        return plays::short_lived();
+    }
+    let words = play(
+        "processes::threads_that_end_while_others_begin_leave_none_without_a_parent",
+        std::path::Path::new("/dev/null"),
+    );
+    let seen = follow(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(seen.ended, Ended::Exited(0));
+    assert!(seen.trace.tasks.len() > 1_000);
+    assert_eq!(seen.of(&[OperationKind::Spawn]).len(), seen.trace.tasks.len() - 1);
+    assert!(seen.trace.tasks[1..].iter().all(|task| task.parent != NONE));
+}
+
 #[test]
 fn no_alarm_ends_a_read_of_a_file() {
     if let Some(file) = played_on() {
