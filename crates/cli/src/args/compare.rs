@@ -47,8 +47,10 @@ pub(crate) struct CompareArgs {
     pub(crate) subjects: Vec<String>,
     #[command(flatten)]
     pub(crate) scenario: ScenarioArgs,
-    /// Simulated kernel to compare; repeated [default: the source's own before and after] [example: linux-6.1]
+    /// Simulated kernel to compare; a list, or repeated [default: the source's own before and after]
+    /// [example: linux-6.1,linux-6.12]
     #[arg(long = "kernel", value_name = "KERNEL", help_heading = "Machine")]
+    #[arg(value_delimiter = ',')]
     pub(crate) kernels: Vec<String>,
     /// Runs of each kernel, with this many seeds [default: 1] [example: 10]
     #[arg(long, value_name = "N", help_heading = "Run", allow_negative_numbers = true)]

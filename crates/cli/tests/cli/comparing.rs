@@ -144,7 +144,7 @@ fn out_makes_parents_for_every_command_and_leaves_none_after_a_failure() {
 #[test]
 fn four_kernels_are_one_table_that_keeps_to_eighty_columns() {
     let scene = Scene::new();
-    let four = "--kernel linux-5.4 --kernel linux-5.5 --kernel linux-6.1 --kernel linux-6.12";
+    let four = "--kernel linux-5.4,linux-5.5,linux-6.1 --kernel linux-6.12";
     for command in [
         format!("compare {SMALL} --mem 32M {four} -q"),
         format!("compare {SMALL} --mem 32M {four} --all --seeds 2 -q"),

@@ -86,6 +86,7 @@ fn values_that_make_no_sense_say_what_would() {
             "run hot-and-stream --mem -5M",
             "run hot-and-stream --mem 99999T",
             "run hot-and-stream --mem 2T",
+            "run hot-and-stream --mem 256",
             "run hot-and-stream --mem lots",
             "run hot-and-stream --param topology=parent --param limit=4k",
             "run hot-and-stream --param limit=100M",
@@ -112,6 +113,11 @@ fn values_that_make_no_sense_say_what_would() {
 
     $ run hot-and-stream --mem 2T
     error: `--mem`: 2T is outside of 8M to 1T
+    exit 1
+
+    $ run hot-and-stream --mem 256
+    error: `--mem`: 256 is outside of 8M to 1T
+    hint: a number without a unit is bytes: write `256M`
     exit 1
 
     $ run hot-and-stream --mem lots

@@ -214,7 +214,11 @@ impl ScenarioProblem {
                 "write how long it is from one sample of all counters to the next, such as `100ms`"
                     .to_owned(),
             ),
-            Self::WrongKind { .. } | Self::MemOutOfRange { .. } | Self::NotASeed(_) => None,
+            // A number without a unit is bytes, and what was meant hardly so.
+            Self::MemOutOfRange { mem, .. } => (MEM_MIN.0 >> 20..=MEM_MAX.0 >> 20)
+                .contains(&mem.0)
+                .then(|| format!("a number without a unit is bytes: write `{mem}M`")),
+            Self::WrongKind { .. } | Self::NotASeed(_) => None,
         }
     }
 }
