@@ -86,7 +86,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let cpu = self.machine().current_cpu();
             let report = self.mem(|mem| mem.anon_page_out(cpu, area.anon, at, end - at));
             self.pay_for_chunk(report);
-            self.write_to_swap();
+            self.write_to_swap().await;
             self.machine().cond_resched().await; // madvise_cold_or_pageout_pte_range
             at = end;
         }

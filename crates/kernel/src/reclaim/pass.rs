@@ -66,7 +66,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 self.write_for_reclaim(report);
             }
             if report.swap.cached > 0 {
-                self.write_to_swap();
+                self.write_to_swap().await;
             }
             self.machine().cond_resched().await; // shrink_lruvec and shrink_folio_list
         }
@@ -123,7 +123,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.machine().charge(CostOp::InodeEvict, report.evicted);
             if shrinker == Shrinker::Zswap {
                 self.machine().charge(CostOp::DecompressPage, report.freed);
-                self.write_to_swap();
+                self.write_to_swap().await;
             }
             self.machine().cond_resched().await; // do_shrink_slab
             if report.evicted_share > 0 {

@@ -1,8 +1,8 @@
 //! Sending pages off to swap areas on disks (`swap_writepage`; SWAP 4.1).
 //!
 //! Pages that a chunk swaps out are gathered as those of files are, and merged where their slots are neighbours. When
-//! they are written they go to the tail of their list, as file pages do ([`crate::writeback::plug`]). Left out: that a
-//! reclaimer sleeps while the device's queue is full.
+//! they are written they go to the tail of their list, as file pages do ([`crate::writeback::plug`]). A reclaimer sleeps
+//! while the device's queue is full. Left out: requests that the queue merges.
 
 use mm::base::event::Trace;
 use mm::swapping::SwapWrite;
@@ -11,29 +11,40 @@ use units::{PAGE_SIZE, Pfn};
 use crate::cache::in_flight::PageRange;
 use crate::cache::io::count_runs;
 use crate::handle::Kernel;
-use crate::machine::Machine;
+use crate::machine::{Machine, WaitReason};
 use crate::writeback::plug::REQUEST_PAGES;
 use crate::writeback::request::Plug;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Sends off what reclaim has decided to write to swap.
-    pub(crate) fn write_to_swap(&self) {
+    pub(crate) async fn write_to_swap(&self) {
         let mut plug = Plug::default();
         for write in self.mem(|mem| mem.take_swap_writes()) {
-            self.gather_swap_write(write, &mut plug);
+            self.gather_swap_write(write, &mut plug).await;
         }
-        self.submit_plug(&mut plug);
+        self.submit_in_turn(&mut plug).await;
         if self.mem(|mem| mem.take_zswap_hit()) {
             self.machine().wake_all(self.shared.zswap);
         }
     }
 
-    fn gather_swap_write(&self, write: SwapWrite, plug: &mut Plug) {
+    /// Sends off what was gathered, each request once there is room for it.
+    async fn submit_in_turn(&self, plug: &mut Plug) {
+        for request in plug.take() {
+            while self.is_queue_of_device_full(request.device) {
+                let queue = self.shared.wait.requests;
+                let _ = self.machine().wait(queue, WaitReason::RequestQueue, None).await;
+            }
+            self.submit_write(request);
+        }
+    }
+
+    async fn gather_swap_write(&self, write: SwapWrite, plug: &mut Plug) {
         let mut done = 0;
         while done < write.pages {
             let offset = u64::from(write.offset + done) * PAGE_SIZE;
             let Some(request) = plug.request(write.device, offset, REQUEST_PAGES, self.shared.gathers) else {
-                self.submit_plug(plug);
+                self.submit_in_turn(plug).await;
                 continue;
             };
             let count = (write.pages - done).min(REQUEST_PAGES - request.pages);

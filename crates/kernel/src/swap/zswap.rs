@@ -42,7 +42,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             if self.mem(|mem| mem.zswap_write_back(cpu, slot, pfn)) {
                 self.machine().charge(CostOp::DecompressPage, 1);
                 self.machine().charge(CostOp::SwapCache, 1);
-                self.write_to_swap();
+                self.write_to_swap().await;
             } else {
                 failures += 1; // Somebody reads it, or nobody needs it any more.
                 self.mem(|mem| mem.core.alloc.free(cpu, pfn, Order(0)));

@@ -73,7 +73,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
-    fn submit_write(&self, request: Request) {
+    pub(crate) fn submit_write(&self, request: Request) {
         let Request { device, offset, pages, segments, ranges, runs, bios, .. } = request;
         let len = u64::from(pages) * PAGE_SIZE;
         self.flusher_of(device, |flusher| flusher.requests += 1);
@@ -150,8 +150,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// Whether the queue of an inode's disk holds all the writes that it can.
     pub(crate) fn is_queue_full(&self, inode: &Inode) -> bool {
+        self.is_queue_of_device_full(inode.device)
+    }
+
+    pub(crate) fn is_queue_of_device_full(&self, device: u16) -> bool {
         let most = self.machine().build().requests_max.unwrap_or(REQUESTS_MAX);
-        self.flusher_of(inode.device, |flusher| flusher.requests >= most)
+        self.flusher_of(device, |flusher| flusher.requests >= most)
     }
 
     /// Reclaim writes single dirty pages (`pageout`), as long as the device is not congested. XFS gives kswapd
