@@ -34,6 +34,7 @@ pub mod version {
         pub mod alloc;
         pub mod cgroups;
         pub mod files;
+        pub mod generations;
         pub mod reclaim;
         pub mod slab;
         pub mod swap;

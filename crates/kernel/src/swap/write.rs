@@ -1,8 +1,8 @@
 //! Sending pages off to swap areas on disks (`swap_writepage`; SWAP 4.1).
 //!
 //! Pages that a chunk swaps out are gathered as those of files are, and merged where their slots are neighbours. When
-//! they are written they go to the tail of their list, as file pages do ([`crate::writeback::plug`]). A reclaimer sleeps
-//! while the device's queue is full. Left out: requests that the queue merges.
+//! they are written they go to the tail of their list, as file pages do ([`crate::writeback::plug`]). A reclaimer
+//! sleeps while the device's queue is full. Left out: requests that the queue merges.
 
 use mm::base::event::Trace;
 use mm::swapping::SwapWrite;

@@ -72,8 +72,8 @@ sysctls! {
     ThpEnabled = "thp.enabled", 0 ..= 3, 0, "huge pages for anonymous memory: always, madvise or never (default: from the kernel)";
     /// How hard a fault tries for a huge page: see [`ThpDefrag`]; 0 = set at boot.
     ThpDefrag = "thp.defrag", 0 ..= 5, 0, "effort of a fault for a huge page: always, defer, defer+madvise, madvise or never (default: madvise)";
-    /// Whether the multi-gen LRU is on: its bits and 1, of which the first counts; 0 = as the kernel has it.
-    LruGenEnabled = "lru_gen.enabled", 0 ..= 8, 0, "the multi-gen LRU: y, n, or bits of its parts, of which the first turns it on (default: from the kernel)";
+    /// The multi-gen LRU: bits of its parts and 1 (see `lru_gen`, `lru_gen_walks`); 0 = as the kernel has it.
+    LruGenEnabled = "lru_gen.enabled", 0 ..= 8, 0, "the multi-gen LRU: y, n, or bits of its parts: 1 turns it on, 2 lets it walk page tables (default: from the kernel)";
     /// Time in ms for which generations are to last; 0 = however short.
     LruGenMinTtlMs = "lru_gen.min_ttl_ms", 0 ..= 0xffff_ffff, 0, "with lru-gen: an OOM kill where generations last shorter, in ms (0: off)";
     /// Whether pages that are swapped out are stored in memory, compressed, if they can be.
@@ -273,6 +273,14 @@ impl Sysctls {
         match self.get(Sysctl::LruGenEnabled) {
             0 => None,
             bits => Some(((bits - 1) & 1) != 0),
+        }
+    }
+
+    /// Whether the multi-gen LRU may walk page tables: the second of its bits.
+    pub const fn lru_gen_walks(&self) -> bool {
+        match self.get(Sysctl::LruGenEnabled) {
+            0 => true,
+            bits => ((bits - 1) & 2) != 0,
         }
     }
 

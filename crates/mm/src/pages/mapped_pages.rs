@@ -15,6 +15,7 @@ use crate::base::frame::{FrameState, PageFlags};
 use crate::base::ids::{FileAreaId, MemcgId};
 use crate::core::Core;
 use crate::lru::lists::Lru;
+use crate::lru::mglru::aging::walks_page_tables;
 use crate::pages::cache::PageCache;
 use crate::pages::mapped::Seen;
 use crate::pages::tree::Slot;
@@ -39,6 +40,19 @@ pub struct Around {
     pub wanted: bool,
     /// It came back soon after an eviction.
     pub refaulted: bool,
+}
+
+/// The entries that eviction looks at around that of a page: of the same page table, in an area of `pages`.
+pub(crate) fn around(page: u32, pages: u32) -> Range<u32> {
+    let table = page - (page % TABLE_PAGES);
+    let end = (table + TABLE_PAGES).min(pages);
+    let half = LOOK_AROUND / 2;
+    let first = match () {
+        () if end - table <= LOOK_AROUND || page - table < half => table,
+        () if end - page < half => end - LOOK_AROUND,
+        () => page - half,
+    };
+    first..(first + LOOK_AROUND).min(end)
 }
 
 impl PageCache {
@@ -126,16 +140,8 @@ impl PageCache {
     ) -> Vec<Pfn> {
         let mut found = Vec::new();
         for (id, page) in self.maps.young_places(core, pfn) {
-            let table = page - (page % TABLE_PAGES);
-            let end = (table + TABLE_PAGES).min(self.maps.area(id).pages);
-            let half = LOOK_AROUND / 2;
-            let first = match () {
-                () if end - table <= LOOK_AROUND || page - table < half => table,
-                () if end - page < half => end - LOOK_AROUND,
-                () => page - half,
-            };
-            let around = [first..page, page + 1..(first + LOOK_AROUND).min(end)];
-            for range in around {
+            let around = around(page, self.maps.area(id).pages);
+            for range in [around.start..page, page + 1..around.end] {
                 found.extend(self.take_young_pages(core, id, range, at));
             }
         }
@@ -146,7 +152,7 @@ impl PageCache {
     /// Folios of a cgroup on a node that page tables of its processes saw accesses to, for a walk that makes a new
     /// generation.
     pub(crate) fn young_of<T: Trace>(&mut self, core: &mut Core<T>, at: (MemcgId, NodeId)) -> Vec<Pfn> {
-        let areas = self.maps.areas_to_walk(at.0);
+        let areas = if walks_page_tables(core) { self.maps.areas_to_walk(at.0) } else { Vec::new() };
         areas.into_iter().flat_map(|id| self.take_young_pages(core, id, 0..u32::MAX, at)).collect()
     }
 

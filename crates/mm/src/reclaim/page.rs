@@ -195,7 +195,7 @@ impl Reclaim {
                 }
             };
             if !self.young.is_empty() {
-                self.promote_young(core, lru);
+                self.promote_young(core, lru, cpu, sc);
             }
             isolated.append(&mut self.split);
             let pages = core.alloc.frames.pages(pfn);
@@ -250,6 +250,7 @@ impl Reclaim {
             self.isolated.push(pfn);
         }
         self.judge(core, lru, cache, anon, cpu, &sc, &mut report);
+        self.looked_at.clear();
         core.alloc.events.add(VmEvent::PgActivate, u64::from(report.activated));
         report
     }
@@ -331,7 +332,7 @@ impl Reclaim {
         if writeback {
             return self.decide_writeback(core, pfn, flags, sc, report);
         }
-        match self.references(core, cache, pfn, flags, report) {
+        match self.references(core, cache, anon, pfn, flags, report) {
             References::Activate => return Verdict::Activate(Reason::MappedTwice),
             References::ActivateCode => return Verdict::Activate(Reason::Executable),
             References::Keep => return Verdict::Keep(Reason::Mapped),

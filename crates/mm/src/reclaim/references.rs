@@ -7,18 +7,21 @@
 //! ```
 //! Neighbours: [`super::page`], which decides by it; [`crate::pages::mapped`].
 
-use units::Pfn;
+use units::{CpuId, Pfn};
 
 use crate::base::event::Trace;
-use crate::base::frame::PageFlags;
-use crate::base::ids::MappingId;
+use crate::base::frame::{FrameState, PageFlags};
+use crate::base::ids::{AnonId, MappingId};
 use crate::base::layout::{FollowTables, PageTables};
 use crate::core::Core;
 use crate::lru::lists::Lru;
+use crate::lru::mglru::aging::Promotion;
+use crate::pages::anon::{AnonMaps, anon_owner};
 use crate::pages::cache::PageCache;
-use crate::reclaim::run::ChunkReport;
+use crate::pages::mapped_pages::around;
+use crate::reclaim::run::{ChunkReport, Reclaimer, ScanControl};
 use crate::reclaim::state::Reclaim;
-use crate::version::rules::{AnonStart, LruKind, MappedReferences};
+use crate::version::rules::{AnonStart, GenAround, LruKind, MappedReferences};
 
 /// What accesses say about a page at the inactive tail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,13 +66,25 @@ impl Reclaim {
         &mut self,
         core: &mut Core<T>,
         cache: &mut PageCache,
+        anon: &AnonMaps,
         pfn: Pfn,
         flags: PageFlags,
         report: &mut ChunkReport,
     ) -> References {
-        if core.rules().lru == LruKind::Generations && flags.has(PageFlags::MAPPED) {
-            let (_, node) = core.page_place(pfn);
-            self.young.extend(cache.young_around(core, pfn, (core.page_memcg(pfn), node)));
+        let looks_around =
+            core.rules().lru == LruKind::Generations && core.rules().gen_around == GenAround::Entries;
+        if looks_around && flags.has(PageFlags::MAPPED) {
+            let owner = anon_owner(core.alloc.frames.owner(pfn));
+            match owner {
+                Some(id) if flags.has(PageFlags::YOUNG) && !self.looked_at.contains(&pfn) => {
+                    self.young.extend(young_anon_around(core, anon, id, pfn));
+                }
+                Some(_) => {}
+                None => {
+                    let (_, node) = core.page_place(pfn);
+                    self.young.extend(cache.young_around(core, pfn, (core.page_memcg(pfn), node)));
+                }
+            }
         }
         let seen = cache.folio_referenced(core, pfn);
         let areas = seen.areas + u32::from(flags.has(PageFlags::YOUNG));
@@ -98,11 +113,41 @@ impl Reclaim {
     }
 
     /// Pages that eviction saw accesses to beside the one that it looked at belong to the youngest generation.
-    pub(super) fn promote_young<T: Trace>(&mut self, core: &mut Core<T>, lru: &mut Lru) {
+    pub(super) fn promote_young<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cpu: CpuId,
+        sc: &ScanControl,
+    ) {
+        let how = match sc.reclaimer {
+            Reclaimer::Kswapd => Promotion::Listed,
+            _ => Promotion::Moved(cpu),
+        };
         let mut young = core::mem::take(&mut self.young);
         for pfn in young.drain(..) {
-            lru.see_young(core, pfn);
+            if core.alloc.frames.state(pfn) == FrameState::Isolated {
+                self.looked_at.push(pfn);
+            } else {
+                lru.see_young(core, pfn, how);
+            }
         }
         self.young = young;
     }
+}
+
+/// Pages of the same cgroup and node near a page of anonymous memory that page tables saw accesses to.
+fn young_anon_around<'a, T: Trace>(
+    core: &'a Core<T>,
+    anon: &'a AnonMaps,
+    id: AnonId,
+    pfn: Pfn,
+) -> impl Iterator<Item = Pfn> + 'a {
+    let index = core.alloc.frames.index(pfn);
+    let at = |pfn| (core.page_memcg(pfn), core.page_place(pfn).1);
+    let is_young = move |other: &Pfn| *other != pfn && core.alloc.frames.flags(*other).has(PageFlags::YOUNG);
+    around(index, anon.table_len(id))
+        .filter_map(move |index| anon.find(id, index))
+        .filter(is_young)
+        .filter(move |&other| at(other) == at(pfn))
 }

@@ -59,6 +59,8 @@ pub struct Reclaim {
     pub(super) split: Vec<Pfn>,
     /// Pages that eviction saw accesses to beside those that it looks at.
     pub(super) young: Vec<Pfn>,
+    /// Isolated pages of anonymous memory among them: nobody looks around these once more.
+    pub(super) looked_at: Vec<Pfn>,
     pub(super) isolated: Vec<Pfn>,
     /// Isolated pages that are kept, on their way back to their lists.
     pub(super) kept: Vec<Pfn>,
@@ -83,6 +85,7 @@ impl Reclaim {
             remapped: (0, 0),
             split: Vec::new(),
             young: Vec::new(),
+            looked_at: Vec::new(),
             isolated: Vec::new(),
             kept: Vec::new(),
             skipped: Vec::new(),

@@ -79,7 +79,12 @@ impl Feature {
                 any: &[Rule::GenForm(GenForm::First), Rule::GenForm(GenForm::Settled)],
                 or_else: "it has no multi-gen LRU, which came with Linux 6.1",
             }],
-            Self::MglruRefs | Self::MglruLimitStop => &[Need {
+            Self::MglruTiers
+            | Self::MglruTypes
+            | Self::MglruWalk
+            | Self::MglruAround
+            | Self::MglruRefs
+            | Self::MglruLimitStop => &[Need {
                 any: &[Rule::LruKind(LruKind::Generations)],
                 or_else: "it has the classic LRU (`lru-gen` is the other one)",
             }],

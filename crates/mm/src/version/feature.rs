@@ -395,6 +395,22 @@ features! {
     LruGen = "lru-gen",
         "the multi-gen LRU: pages by generations and tiers instead of active and inactive lists",
         "6.1", LruKind: TwoLists => Generations;
+    /// [`GenTiers::Protect`]
+    MglruTiers = "mglru-tiers",
+        "pages of a tier that comes back more often than the lowest stay in the multi-gen LRU",
+        "6.1", GenTiers: Nothing => Protect;
+    /// [`GenTypes::ByRefaults`]
+    MglruTypes = "mglru-types",
+        "refaults decide whether the multi-gen LRU evicts files or anonymous memory, not files first",
+        "6.1", GenTypes: FilesFirst => ByRefaults;
+    /// [`GenTables::Walked`]
+    MglruWalk = "mglru-walk",
+        "page tables are walked for a new generation of the multi-gen LRU",
+        "6.1", GenTables: None => Walked;
+    /// [`GenAround::Entries`]
+    MglruAround = "mglru-around",
+        "around a page that eviction finds accessed, the multi-gen LRU looks at 64 entries of the page table",
+        "6.1", GenAround: Nothing => Entries;
     /// [`GenAccess::Accesses`]
     MglruRefs = "mglru-refs",
         "tiers of the multi-gen LRU are by accesses, and the second sight of a page table promotes",

@@ -228,6 +228,10 @@ const RULES_2632: Rules = Rules {
     gen_walk: GenWalk::Tree,
     gen_access: GenAccess::Reads,
     gen_quota: GenQuota::EachRound,
+    gen_tiers: GenTiers::Nothing,
+    gen_types: GenTypes::FilesFirst,
+    gen_tables: GenTables::None,
+    gen_around: GenAround::Nothing,
 };
 
 const RULES_419: Rules = RULES_2632.edited(&[
@@ -327,6 +331,10 @@ const RULES_61: Rules = RULES_510.edited(&[
     Rule::QuotaRest(QuotaRest::Dropped),
     Rule::ProactiveReclaim(ProactiveReclaim::Whole),
     Rule::GenForm(GenForm::First),
+    Rule::GenTiers(GenTiers::Protect),
+    Rule::GenTypes(GenTypes::ByRefaults),
+    Rule::GenTables(GenTables::Walked),
+    Rule::GenAround(GenAround::Entries),
     Rule::Zswap(Zswap::OneList),
 ]);
 

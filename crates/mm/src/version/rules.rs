@@ -8,6 +8,7 @@
 pub use crate::version::decisions::alloc::*;
 pub use crate::version::decisions::cgroups::*;
 pub use crate::version::decisions::files::*;
+pub use crate::version::decisions::generations::*;
 pub use crate::version::decisions::reclaim::*;
 pub use crate::version::decisions::slab::*;
 pub use crate::version::decisions::swap::*;
@@ -201,6 +202,10 @@ rules! {
     gen_walk: GenWalk,
     gen_access: GenAccess,
     gen_quota: GenQuota,
+    gen_tiers: GenTiers,
+    gen_types: GenTypes,
+    gen_tables: GenTables,
+    gen_around: GenAround,
 }
 
 #[cfg(test)]

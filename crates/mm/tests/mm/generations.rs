@@ -15,10 +15,11 @@ use mm::base::sysctl::Sysctl;
 use mm::base::vmstat::{MemcgStat, VmEvent};
 use mm::cgroup::tree::{Charge, Limit};
 use mm::lru::mglru::state::Kind;
+use mm::pages::mapped::FileArea;
 use mm::reclaim::run::ScanControl;
 use mm::reclaim::scan_balance::ANON_ONLY;
 use mm::swap::areas::{AreaKind, AreaSpec};
-use mm::version::rules::{LruKind, Rule};
+use mm::version::rules::{GenAround, GenTiers, LruKind, Rule};
 use units::{Nanos, Order};
 
 use crate::world::{CPU, NODE, World};
@@ -369,4 +370,67 @@ fn generations_give_anonymous_pages_alone_to_who_asks_for_them_alone() {
     let [anon_pages, file_pages] = free(&mut world, Some(0));
     assert!(anon_pages == 0 && file_pages >= 256, "{anon_pages} and {file_pages}");
     world.mem.check().expect("sound");
+}
+
+/// 200 pages of a file that lie on the lists in another order than in the file, all accessed through a mapping.
+fn mapped_out_of_order(rules: &[Rule]) -> World {
+    let mut world = World::boot_with("linux-6.12+lru-gen", rules, 8);
+    let group = world.group("A");
+    for index in 0..200 {
+        assert!(world.add(CPU, group, index * 77 % 200, Order(0)));
+    }
+    world.settle();
+    let area = world.mem.map_area(FileArea {
+        mapping: world.file,
+        memcg: group,
+        first: 0,
+        pages: 200,
+        shared: true,
+        writable: false,
+        executable: false,
+    });
+    for page in 0..200 {
+        assert!(world.mem.map_file_page(area, page, false));
+    }
+    world
+}
+
+/// Measured: a guest of 6.12 counts 111,960 pages activated and none sorted where tasks reclaim at a limit, and
+/// thousands sorted where kswapd does.
+#[test]
+fn who_reclaims_for_itself_moves_young_neighbours_and_kswapd_leaves_them_until_it_meets_them() {
+    let counted = |kswapd: bool, rules: &[Rule]| {
+        let mut world = mapped_out_of_order(rules);
+        for _ in 0..3 {
+            let mut sc = if kswapd { ScanControl::kswapd(ZoneKind::Movable) } else { world.direct() };
+            (sc.priority, sc.nr_to_reclaim) = (0, 1000);
+            // Of order 1, as kswapd has enough of single pages here.
+            sc.order = Order(1);
+            let _ = world.pass(&mut sc);
+            world.settle();
+        }
+        world.mem.check().expect("sound");
+        [world.event(VmEvent::PgActivate), world.event(VmEvent::PgRefill)]
+    };
+    let ([activated, sorted], [by_kswapd, sorted_later]) = (counted(false, &[]), counted(true, &[]));
+    assert!(activated > 50 && sorted == 0, "{activated} activated, {sorted} sorted");
+    assert!(by_kswapd == 0 && sorted_later > 50, "{by_kswapd} activated, {sorted_later} sorted");
+    let [alone, _] = counted(false, &[Rule::GenAround(GenAround::Nothing)]);
+    assert_eq!(alone, 0, "without a look around there are no neighbours");
+}
+
+#[test]
+fn without_tiers_not_even_five_reads_keep_a_page() {
+    for kernel in ["linux-6.1+lru-gen", "linux-6.12+lru-gen"] {
+        for (rule, least, most) in [(GenTiers::Protect, 6300, 6400), (GenTiers::Nothing, 0, 6000)] {
+            let mut world = World::boot_with(kernel, &[Rule::GenTiers(rule)], 128);
+            let (p, a, b) = (world.group("P"), world.group("P/A"), world.group("P/B"));
+            world.mem.core.cgroups.set_limit(p, Limit::Max, 16_384);
+            (0..6400).for_each(|index| read_below(&mut world, p, a, index, 5));
+            world.settle();
+            (10_000..30_000).for_each(|index| read_below(&mut world, p, b, index, 1));
+            let kept = kept(&world, 0..6400);
+            assert!((least..=most).contains(&kept), "{kernel}, {rule:?}: {kept}");
+        }
+    }
 }

@@ -417,5 +417,17 @@ fn every_version_decides_as_its_sources_say() {
     what a visit of generations takes
       GenQuota(EachRound): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12
       GenQuota(Once): 7.2 +mglru-limit-stop
+    what tiers are good for
+      GenTiers(Nothing): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
+      GenTiers(Protect): 6.1 6.12 7.2 +mglru-tiers
+    the type that generations evict
+      GenTypes(FilesFirst): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
+      GenTypes(ByRefaults): 6.1 6.12 7.2 +mglru-types
+    walks of page tables for a new generation
+      GenTables(None): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
+      GenTables(Walked): 6.1 6.12 7.2 +mglru-walk
+    what eviction looks at around an accessed page
+      GenAround(Nothing): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
+      GenAround(Entries): 6.1 6.12 7.2 +mglru-around
     ");
 }

@@ -105,7 +105,7 @@ fn memory_without_swap_stays_where_it_is() {
 }
 
 /// With one CPU the disk was never done before the reclaimer had looked at every page at every priority: all were
-/// being written, and a heap that fits swap was killed. (Guests of 6.12 below 120 MiB: 16,773 pages swapped out, no kill.)
+/// being written, and a heap that fits swap was killed. (A guest of 6.12 below 120 MiB: 16,773 pages swapped out.)
 #[test]
 fn who_swaps_to_a_disk_sleeps_while_its_queue_is_full_and_nobody_is_killed_for_it() {
     for kernel in ["linux-5.10", "linux-6.12", "linux-6.12+lru-gen"] {

@@ -12,17 +12,17 @@
 use core::cmp::Ordering;
 use std_alloc::vec::Vec;
 
-use units::{Nanos, NodeId, Pfn};
+use units::{CpuId, Nanos, NodeId, Pfn};
 
 use crate::base::event::Trace;
 use crate::base::frame::{FrameState, PageFlags};
 use crate::base::ids::MemcgId;
-use crate::base::layout::ZoneKind;
+use crate::base::layout::{PageTables, ZoneKind};
 use crate::core::Core;
 use crate::lru::lists::{Lru, LruList};
 use crate::lru::mglru::access;
 use crate::lru::mglru::state::{Evictable, Gens, Kind, MAX_GENS, MIN_GENS, slot};
-use crate::version::rules::GenAccess;
+use crate::version::rules::{GenAccess, GenTables};
 
 /// Where a page goes that eviction does not take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +35,23 @@ pub enum Sorted {
     NextHead,
     /// To the tail of the generation that it was promoted to.
     PromotedTail,
+}
+
+/// How a page gets to the youngest generation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Promotion {
+    /// By its number: it stays on its list until eviction comes to it. So do those who walk page tables, and kswapd.
+    Listed,
+    /// By the CPU's batch of pages to activate: so does a task that reclaims for itself (measured: 6.12 counts
+    /// `pgactivate` and no `pgrefill` then, and kswapd the other way).
+    Moved(CpuId),
+}
+
+/// Whether page tables are walked for a new generation: nobody does whose CPU does not mark in them what is accessed.
+pub(crate) fn walks_page_tables<T: Trace>(core: &Core<T>) -> bool {
+    core.rules().gen_tables == GenTables::Walked
+        && core.page_tables == PageTables::Hardware
+        && core.alloc.sysctls().lru_gen_walks()
 }
 
 impl Gens {
@@ -88,11 +105,11 @@ impl Lru {
         now: Nanos,
         young_files: Vec<Pfn>,
     ) {
-        if types.has(Kind::Anon) {
+        if types.has(Kind::Anon) && walks_page_tables(core) {
             self.walk_page_tables(core, at);
         }
         for pfn in young_files {
-            self.see_young(core, pfn);
+            self.see_young(core, pfn, Promotion::Listed);
         }
         for kind in Kind::ALL {
             if self.gens_mut(at).generations(kind) == MAX_GENS {
@@ -122,13 +139,13 @@ impl Lru {
             found.extend(pages.filter(|&pfn| core.alloc.frames.flags(pfn).has(young)));
         }
         for pfn in found {
-            self.see_young(core, pfn);
+            self.see_young(core, pfn, Promotion::Listed);
         }
     }
 
     /// A page table says that a listed page was accessed: it belongs to the youngest generation; since 6.14 if it was
     /// before, too.
-    pub(crate) fn see_young<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn) {
+    pub(crate) fn see_young<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn, how: Promotion) {
         let (_, node) = core.page_place(pfn);
         let flags = core.alloc.frames.flags(pfn).clear(PageFlags::YOUNG);
         if core.alloc.frames.state(pfn) != FrameState::Lru || flags.has(PageFlags::UNEVICTABLE) {
@@ -137,13 +154,21 @@ impl Lru {
         let gens = self.gens_mut((core.page_memcg(pfn), node));
         let (access, max_seq) = (gens.access, gens.max_seq);
         let known = flags.has_any(PageFlags::REFERENCED.set(PageFlags::WORKINGSET));
+        let is_youngest = access::generation(flags) == slot(max_seq);
         core.alloc.frames.put_flags(pfn, flags.set(PageFlags::REFERENCED));
-        match access {
-            GenAccess::Accesses if !known => return,
-            GenAccess::Accesses => core.alloc.frames.set_flags(pfn, PageFlags::WORKINGSET),
-            GenAccess::Reads => core.alloc.frames.put_flags(pfn, access::forgotten(flags)),
+        match (access, how) {
+            (GenAccess::Accesses, _) if !known => return,
+            (GenAccess::Accesses, _) => core.alloc.frames.set_flags(pfn, PageFlags::WORKINGSET),
+            (GenAccess::Reads, Promotion::Listed) => {
+                core.alloc.frames.put_flags(pfn, access::forgotten(flags));
+            }
+            (GenAccess::Reads, Promotion::Moved(_)) => core.alloc.frames.put_flags(pfn, flags),
         }
-        self.promote(core, pfn, max_seq);
+        match how {
+            Promotion::Listed => self.promote(core, pfn, max_seq),
+            Promotion::Moved(cpu) if !is_youngest => self.activate(core, cpu, pfn),
+            Promotion::Moved(_) => {}
+        }
     }
 
     /// Lets a page belong to generation `seq`; it stays on its list.
@@ -213,5 +238,33 @@ impl Lru {
         let moved = Kind::ALL.map(|kind| gens.min_seq[kind as usize] != before[kind as usize]);
         Kind::ALL.into_iter().filter(|&kind| moved[kind as usize]).for_each(|kind| gens.close_books(kind));
         moved.contains(&true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::event::NoTrace;
+    use crate::base::layout::{FollowTables, MemoryLayout};
+    use crate::base::sysctl::{Sysctl, Sysctls};
+    use crate::version::presets::Version;
+    use units::Pages;
+
+    #[test]
+    fn page_tables_are_walked_where_the_cpu_marks_them_and_a_bit_and_a_rule_say_so() {
+        let walks = |kernel: &str, tables: PageTables, enabled: &str| {
+            let mut sysctls = Sysctls::default();
+            sysctls.set(Sysctl::LruGenEnabled, Sysctl::LruGenEnabled.parse_value(enabled).unwrap());
+            let (layout, version) = (MemoryLayout::flat(Pages(2048), 1), Version::parse(kernel).unwrap());
+            let mut core = Core::boot(&layout, version, sysctls, NoTrace).unwrap();
+            core.page_tables = tables;
+            walks_page_tables(&core)
+        };
+        let (hardware, nobody) = (PageTables::Hardware, PageTables::UserMode(FollowTables::ByRun));
+        for (enabled, expected) in [("y", true), ("7", true), ("3", true), ("1", false), ("5", false)] {
+            assert_eq!(walks("linux-6.12+lru-gen", hardware, enabled), expected, "{enabled}");
+        }
+        assert!(!walks("linux-6.12+lru-gen", nobody, "7"));
+        assert!(!walks("linux-6.12+lru-gen-mglru-walk", hardware, "7"));
     }
 }

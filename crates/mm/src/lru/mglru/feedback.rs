@@ -22,7 +22,7 @@ use crate::core::Core;
 use crate::lru::lists::Lru;
 use crate::lru::mglru::access::{self, TIERS};
 use crate::lru::mglru::state::{Gens, Kind, MAX_GENS, Tier};
-use crate::version::rules::{GenAccess, GenForm};
+use crate::version::rules::{GenAccess, GenForm, GenTiers, GenTypes};
 
 /// Refaults of a tier below which it is not protected (`MIN_LRU_BATCH`).
 const FEW: u64 = 64;
@@ -51,7 +51,9 @@ impl Gens {
 
     /// The highest tier such that pages of all up to it may go as those at `sp`.
     fn limit_at(&self, kind: Kind, sp: Position, gain: u64) -> usize {
-        let goes = |tier: &usize| may_go(sp, self.position(kind, *tier, gain));
+        let goes = |tier: &usize| {
+            self.tiers_are == GenTiers::Nothing || may_go(sp, self.position(kind, *tier, gain))
+        };
         (1..TIERS).take_while(goes).count()
     }
 
@@ -66,6 +68,9 @@ impl Gens {
 
     /// Which type to evict from, and up to which tier, where both may be: by what each loses with it.
     pub(crate) fn choose(&self, swappiness: u64) -> (Kind, usize) {
+        if self.types_are == GenTypes::FilesFirst {
+            return (Kind::File, self.tier_limit(Kind::File));
+        }
         let gain = |kind| if kind == Kind::Anon { swappiness } else { 200 - swappiness };
         if self.access == GenAccess::Accesses {
             let sum = |kind| {
@@ -261,6 +266,7 @@ fn count<T: Trace>(core: &mut Core<T>, at: (MemcgId, NodeId), kind: Kind, counte
 mod tests {
     use super::*;
     use crate::version::presets::Version;
+    use crate::version::rules::{Rule, Rules};
 
     fn gens(kernel: &str) -> Gens {
         Gens::new(&Version::parse(kernel).unwrap().rules)
@@ -326,6 +332,21 @@ mod tests {
         );
         gens.tiers[Kind::File as usize][0].refaulted = 63;
         assert_eq!(chosen(&gens, 199), Kind::File, "fewer than 64 tell nothing");
+    }
+
+    #[test]
+    fn each_part_of_the_feedback_can_be_left_out_alone() {
+        let rules = Version::parse("linux-6.12+lru-gen").unwrap().rules;
+        let gens = |rules: &Rules| {
+            let mut gens = Gens::new(rules);
+            gens.tiers[Kind::File as usize][0] = Tier { evicted: 10_000, refaulted: 500, ..Tier::default() };
+            gens.tiers[Kind::File as usize][1] = Tier { evicted: 100, refaulted: 90, ..Tier::default() };
+            gens.tiers[Kind::Anon as usize][0] = Tier { evicted: 1000, refaulted: 40, ..Tier::default() };
+            (gens.choose(140).0, gens.tier_limit(Kind::File))
+        };
+        assert_eq!(gens(&rules), (Kind::Anon, 0));
+        assert_eq!(gens(&rules.with(Rule::GenTypes(GenTypes::FilesFirst))), (Kind::File, 0));
+        assert_eq!(gens(&rules.with(Rule::GenTiers(GenTiers::Nothing))), (Kind::Anon, 3));
     }
 
     #[test]

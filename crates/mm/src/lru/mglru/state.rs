@@ -19,7 +19,7 @@ use units::{Nanos, Pfn};
 use crate::base::frame::{FrameList, FrameState, Frames, PageFlags};
 use crate::base::layout::ZoneKind;
 use crate::lru::mglru::access::{self, TIERS};
-use crate::version::rules::{GenAccess, GenForm, Rules};
+use crate::version::rules::{GenAccess, GenForm, GenTiers, GenTypes, Rules};
 
 /// Generations that a type has at most.
 pub const MAX_GENS: u64 = 4;
@@ -100,6 +100,8 @@ type PagesByZone = [u64; ZoneKind::COUNT];
 pub struct Gens {
     pub(super) form: GenForm,
     pub(super) access: GenAccess,
+    pub(super) tiers_are: GenTiers,
+    pub(super) types_are: GenTypes,
     pub(super) max_seq: u64,
     pub(super) min_seq: [u64; 2],
     lists: [[[FrameList; ZoneKind::COUNT]; 2]; SLOTS],
@@ -119,6 +121,8 @@ impl Gens {
         Self {
             form: rules.gen_form,
             access: rules.gen_access,
+            tiers_are: rules.gen_tiers,
+            types_are: rules.gen_types,
             max_seq: MAX_GENS - 1,
             min_seq: [0; 2],
             lists: [[[FrameList::EMPTY; ZoneKind::COUNT]; 2]; SLOTS],

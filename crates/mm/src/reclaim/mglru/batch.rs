@@ -28,7 +28,7 @@ use crate::reclaim::mglru::choice::{self, BATCH};
 use crate::reclaim::page::{count_scanned, tell_rotated, vmstat_counts};
 use crate::reclaim::run::{ChunkReport, ScanControl};
 use crate::reclaim::state::Reclaim;
-use crate::version::rules::{GenAccess, GenForm, GenQuota};
+use crate::version::rules::{GenAccess, GenForm, GenQuota, GenTiers};
 
 /// Folios that a batch looks at, at most (`MAX_LRU_BATCH`).
 const LOOKS: u64 = 4096;
@@ -204,6 +204,7 @@ impl Reclaim {
         let looked = core::mem::take(report);
         report.taken = looked.taken;
         self.judge(core, lru, cache, anon, cpu, sc, report);
+        self.looked_at.clear();
         sc.note_writeback(report);
         sc.nr_reclaimed += u64::from(report.reclaimed);
         let list = LruList::of_kind(kind, false);
@@ -227,6 +228,7 @@ impl Reclaim {
 fn fate<T: Trace>(core: &Core<T>, pfn: Pfn, zone: ZoneKind, limit: usize, sc: &ScanControl) -> Fate {
     let flags = core.alloc.frames.flags(pfn);
     let (form, access) = (core.rules().gen_form, core.rules().gen_access);
+    let protects = core.rules().gen_tiers == GenTiers::Protect;
     let kept = match access {
         GenAccess::Reads => Sorted::NextTail,
         GenAccess::Accesses => Sorted::NextHead,
@@ -236,7 +238,7 @@ fn fate<T: Trace>(core: &Core<T>, pfn: Pfn, zone: ZoneKind, limit: usize, sc: &S
     let needs_io = flags.has(PageFlags::SWAP_BACKED) && !clean_copy;
     match () {
         () if Gens::is_promoted(flags) => Fate::Sort(Sorted::Promoted, Reason::Promoted),
-        () if access::tier(flags, access) > limit || access::is_saturated(flags) => {
+        () if protects && (access::tier(flags, access) > limit || access::is_saturated(flags)) => {
             Fate::Sort(kept, Reason::Protected)
         }
         () if zone > sc.reclaim_idx => Fate::Sort(Sorted::NextTail, Reason::ZoneAbove),

@@ -247,44 +247,4 @@ decisions! {
         /// Of file pages one FIFO queue with a hand: SIEVE.
         Sieve,
     }
-
-    /// What eviction by generations does with a page, where there are generations (MGLRU 3, 5.2, 6.4).
-    GenForm = "the form of the multi-gen LRU" {
-        /// There is no multi-gen LRU (up to 6.0).
-        NotBuilt,
-        /// Locked and dirty pages, and those being written, go to the next generation; counts of accesses last
-        /// through an activation; a refault counts if it comes in time (6.1).
-        First,
-        /// They are isolated as others are, and decided on by what decides on those; an activation forgets
-        /// the accesses; every refault counts (6.12).
-        Settled,
-    }
-
-    /// Whom global reclaim by generations visits, and who makes new ones (MGLRU 4.3, 5.6 to 5.8).
-    GenWalk = "whom global reclaim by generations visits" {
-        /// Every cgroup in each pass; kswapd makes generations before a pass (6.1).
-        Tree,
-        /// Cgroups in the order of the memcg LRU, until there is enough; whoever evicts makes generations,
-        /// and how hard a pass of much is tried is reckoned first (6.4).
-        Bins,
-    }
-
-    /// What an access counts for in generations (MGLRU 2.1; MECHANISMS-510-72 11).
-    GenAccess = "what an access is to generations" {
-        /// The second one is the working set bit, those after it are counted; one sight of a page table promotes;
-        /// a shadow is recent while the oldest generation is the same (6.1).
-        Reads,
-        /// All are counted, and the bit is for those that saturate; the second sight promotes; a shadow is recent
-        /// for four generations (6.14).
-        Accesses,
-    }
-
-    /// How much a visit of generations takes (MGLRU 5.6; MECHANISMS-510-72 11).
-    GenQuota = "what a visit of generations takes" {
-        /// Reckoned anew after each batch; a limit gets what the quota says, and memory.low holds all or
-        /// nothing (6.1).
-        EachRound,
-        /// Reckoned once, less what is protected in proportion; a limit stops at its target, too (7.2).
-        Once,
-    }
 }
