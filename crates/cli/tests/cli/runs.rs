@@ -171,8 +171,8 @@ fn help_of_each_command() {
                                  [default: the workload's own] [example: zram:256M]
           --set <SYSCTL=VALUE>   Sysctl to set; may be repeated [default: the kernel's own] [example:
                                  vm.swappiness=10]
-          --kernel <KERNEL>      Simulated kernel to compare; repeated [default: the source's own before
-                                 and after] [example: linux-6.1]
+          --kernel <KERNEL>      Simulated kernel to compare; a list, or repeated [default: the source's
+                                 own before and after] [example: linux-6.1,linux-6.12]
 
     Guest:
           --vm-cpus <N>       With `--on uml:` or `vm:`: CPUs [default: 2; of `uml:` 1] [example: 4]
