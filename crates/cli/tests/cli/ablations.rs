@@ -223,7 +223,6 @@ fn what_is_no_ablation_is_refused_before_anything_runs() {
 
     $ ablate hot-and-stream --features root-aging --mem 1M
     error: `--mem`: 1M is outside of 8M to 1T
-    hint: a number without a unit is bytes: write `1MM`
     exit 1
 
     $ ablate nothing --features root-aging

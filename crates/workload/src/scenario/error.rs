@@ -215,9 +215,9 @@ impl ScenarioProblem {
                     .to_owned(),
             ),
             // A number without a unit is bytes, and what was meant hardly so.
-            Self::MemOutOfRange { mem, .. } => (MEM_MIN.0 >> 20..=MEM_MAX.0 >> 20)
+            Self::MemOutOfRange { mem, .. } => (MEM_MIN.0 >> 20..1 << 20)
                 .contains(&mem.0)
-                .then(|| format!("a number without a unit is bytes: write `{mem}M`")),
+                .then(|| format!("a number without a unit is bytes: write `{}M`", mem.0)),
             Self::WrongKind { .. } | Self::NotASeed(_) => None,
         }
     }
