@@ -138,6 +138,7 @@ pub mod lru {
         pub mod access;
         pub mod aging;
         mod feedback;
+        pub(crate) mod filter;
         pub mod state;
         mod switch;
     }

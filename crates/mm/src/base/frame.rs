@@ -15,6 +15,7 @@ use std_alloc::vec::Vec;
 
 use units::{Order, Pfn};
 
+use crate::base::ids::AnonId;
 use crate::base::list::{Link, Links, List};
 
 /// No frame.
@@ -175,6 +176,12 @@ pub const NO_OWNER: u32 = u32::MAX;
 
 /// Set in the owner of a frame that belongs to an anonymous mapping rather than to a file.
 pub(crate) const ANON_OWNER: u32 = 1 << 31;
+
+/// The anonymous mapping that an owner names; none for a file's mapping and for no owner.
+#[inline]
+pub(crate) const fn anon_owner(owner: u32) -> Option<AnonId> {
+    if owner == NO_OWNER || (owner & ANON_OWNER) == 0 { None } else { Some(AnonId(owner & !ANON_OWNER)) }
+}
 
 impl Frames {
     /// A table for `count` frames, all reserved.

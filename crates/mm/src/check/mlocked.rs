@@ -3,11 +3,10 @@
 use units::Pfn;
 
 use crate::base::event::Trace;
-use crate::base::frame::{FrameState, NO_OWNER, PageFlags};
+use crate::base::frame::{FrameState, NO_OWNER, PageFlags, anon_owner};
 use crate::base::violation::{Violation, ensure};
 use crate::lru::lists::LruList;
 use crate::memory::Memory;
-use crate::pages::anon::anon_owner;
 
 impl<T: Trace> Memory<T> {
     /// A locked page is mapped anonymous memory, and either on the unevictable list or in a batch on its way

@@ -10,11 +10,11 @@
 use units::{CpuId, Pfn};
 
 use crate::base::event::Trace;
-use crate::base::frame::{FrameState, NO_OWNER, PageFlags};
+use crate::base::frame::{FrameState, NO_OWNER, PageFlags, anon_owner};
 use crate::base::ids::MappingId;
 use crate::core::Core;
 use crate::lru::lists::Lru;
-use crate::pages::anon::{AnonMaps, anon_owner};
+use crate::pages::anon::AnonMaps;
 use crate::pages::cache::PageCache;
 
 /// Whether the page at `pfn` is one whose users are known and can be told that it moves: it is

@@ -10,14 +10,14 @@ use crate::alloc::buddy::LARGEST_ORDER;
 use crate::alloc::pageblock::{BlockSize, head_step};
 use crate::alloc::pcp::COSTLY_ORDER;
 use crate::base::event::Trace;
-use crate::base::frame::{FrameState, Frames, NO_OWNER, PageFlags};
+use crate::base::frame::{FrameState, Frames, NO_OWNER, PageFlags, anon_owner};
 use crate::base::gfp::MigrateType;
 use crate::base::vmstat::VmEvent;
 use crate::compact::migrate::{is_busy, is_movable, migrate};
 use crate::compact::state::{CompactPriority, CompactStep, Compaction, Compactor};
 use crate::core::Core;
 use crate::lru::lists::Lru;
-use crate::pages::anon::{AnonMaps, anon_owner};
+use crate::pages::anon::AnonMaps;
 use crate::pages::cache::PageCache;
 use crate::version::rules::CompactFolios;
 

@@ -21,7 +21,7 @@ use units::{CpuId, Pfn};
 
 use crate::alloc::pageblock::{HUGE_ORDER, HUGE_PAGES};
 use crate::base::event::Trace;
-use crate::base::frame::{ANON_OWNER, FrameState, NIL, NO_OWNER, PageFlags};
+use crate::base::frame::{ANON_OWNER, FrameState, NIL, NO_OWNER, PageFlags, anon_owner};
 use crate::base::ids::{AnonId, MemcgId};
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
@@ -31,12 +31,6 @@ use crate::pages::cache::PageCache;
 use crate::swap::readahead::MappingWindow;
 use crate::swap::slot::SwapSlot;
 use crate::version::rules::AnonStart;
-
-/// The anonymous mapping that an owner names; none for a file's mapping and for no owner.
-#[inline]
-pub(crate) const fn anon_owner(owner: u32) -> Option<AnonId> {
-    if owner == NO_OWNER || (owner & ANON_OWNER) == 0 { None } else { Some(AnonId(owner & !ANON_OWNER)) }
-}
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Anon {

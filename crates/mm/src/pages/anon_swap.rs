@@ -11,13 +11,13 @@ use units::{CpuId, Pfn};
 
 use crate::alloc::pageblock::HUGE_PAGES;
 use crate::base::event::{Detail, Trace};
-use crate::base::frame::{ANON_OWNER, FrameState, NIL, NO_OWNER, PageFlags};
+use crate::base::frame::{ANON_OWNER, FrameState, NIL, NO_OWNER, PageFlags, anon_owner};
 use crate::base::ids::AnonId;
 use crate::base::vmstat::VmEvent;
 use crate::core::Core;
 use crate::lru::lists::Lru;
 use crate::lru::mglru::access::faulted_in;
-use crate::pages::anon::{AnonMaps, Change, SWAPPED, anon_owner, count};
+use crate::pages::anon::{AnonMaps, Change, SWAPPED, count};
 use crate::pages::cache::PageCache;
 use crate::pages::swap_cache::begin_anon;
 use crate::pages::tree::Slot;

@@ -16,6 +16,7 @@ use crate::base::ids::{FileAreaId, MemcgId};
 use crate::core::Core;
 use crate::lru::lists::Lru;
 use crate::lru::mglru::aging::walks_page_tables;
+use crate::lru::mglru::filter::{Mapped, TABLE_PAGES, Table, is_dense};
 use crate::pages::cache::PageCache;
 use crate::pages::mapped::Seen;
 use crate::pages::tree::Slot;
@@ -25,9 +26,6 @@ pub const FAULT_AROUND: u32 = 16;
 
 /// Entries around a young one that eviction by generations looks at along with it.
 const LOOK_AROUND: u32 = 64;
-
-/// Pages of a page table, beyond which nobody looks around.
-const TABLE_PAGES: u32 = 512;
 
 /// What a fault mapped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -137,12 +135,18 @@ impl PageCache {
         core: &mut Core<T>,
         pfn: Pfn,
         at: (MemcgId, NodeId),
+        dense: &mut Vec<Table>,
     ) -> Vec<Pfn> {
         let mut found = Vec::new();
         for (id, page) in self.maps.young_places(core, pfn) {
             let around = around(page, self.maps.area(id).pages);
-            for range in [around.start..page, page + 1..around.end] {
-                found.extend(self.take_young_pages(core, id, range, at));
+            let sides = [around.start..page, page + 1..around.end];
+            let young = 1 + sides
+                .map(|range| self.take_young_pages(core, id, range, at, &mut found))
+                .iter()
+                .sum::<u32>();
+            if is_dense(young, around.end - around.start) {
+                dense.push(Table::of(Mapped::File(id), page));
             }
         }
         found.retain(|&other| other != pfn);
@@ -151,20 +155,43 @@ impl PageCache {
 
     /// Folios of a cgroup on a node that page tables of its processes saw accesses to, for a walk that makes a new
     /// generation.
-    pub(crate) fn young_of<T: Trace>(&mut self, core: &mut Core<T>, at: (MemcgId, NodeId)) -> Vec<Pfn> {
+    pub(crate) fn young_of<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        at: (MemcgId, NodeId),
+    ) -> Vec<Pfn> {
+        let mut found = Vec::new();
         let areas = if walks_page_tables(core) { self.maps.areas_to_walk(at.0) } else { Vec::new() };
-        areas.into_iter().flat_map(|id| self.take_young_pages(core, id, 0..u32::MAX, at)).collect()
+        let gens = lru.gens_mut(at);
+        let max_seq = gens.max_seq();
+        for id in areas {
+            let mapped = Mapped::File(id);
+            let (is_new, pages) = (gens.filters.is_new(mapped), self.maps.area(id).pages);
+            for first in (0..pages).step_by(TABLE_PAGES as usize) {
+                let (table, end) = (Table::of(mapped, first), (first + TABLE_PAGES).min(pages));
+                if !is_new && !gens.filters.visits(max_seq, table) {
+                    continue;
+                }
+                let young = self.take_young_pages(core, id, first..end, at, &mut found);
+                if young > 0 && is_dense(young, end - first) {
+                    gens.filters.add(max_seq + 1, table);
+                }
+            }
+        }
+        found
     }
 
-    /// Listed folios of a cgroup on a node that an area accessed. Others that are off the lists take note by
-    /// themselves: those that are just decided on, and those in a batch.
+    /// Adds the listed folios of a cgroup on a node that an area accessed; returns how many entries say so. Others that
+    /// are off the lists take note by themselves: those that are just decided on, and those in a batch.
     fn take_young_pages<T: Trace>(
         &mut self,
         core: &mut Core<T>,
         id: FileAreaId,
         range: Range<u32>,
         (memcg, node): (MemcgId, NodeId),
-    ) -> Vec<Pfn> {
+        found: &mut Vec<Pfn>,
+    ) -> u32 {
         let (mapping, trees) = (self.maps.area(id).mapping, &self.trees);
         let folio = |index| match trees.find(mapping, index) {
             Slot::Page(pfn) => pfn,
@@ -175,7 +202,7 @@ impl PageCache {
             core.page_memcg(pfn) == memcg && core.page_place(pfn).1 == node
         };
         let pages = self.maps.take_young(id, range, is_theirs);
-        let mut found: Vec<Pfn> = Vec::with_capacity(pages.len());
+        let young = pages.len() as u32;
         for pfn in pages.into_iter().map(folio) {
             match core.alloc.frames.state(pfn) {
                 FrameState::Lru if found.last() != Some(&pfn) => found.push(pfn),
@@ -184,7 +211,7 @@ impl PageCache {
                 _ => core.alloc.frames.set_flags(pfn, PageFlags::REFERENCED),
             }
         }
-        found
+        young
     }
 
     /// Holds page tables of files against the page cache; returns what differs.

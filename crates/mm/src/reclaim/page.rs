@@ -194,8 +194,8 @@ impl Reclaim {
                     break verdict;
                 }
             };
-            if !self.young.is_empty() {
-                self.promote_young(core, lru, cpu, sc);
+            if !self.young.is_empty() || !self.dense.is_empty() {
+                self.promote_young(core, lru, cpu, pfn, sc);
             }
             isolated.append(&mut self.split);
             let pages = core.alloc.frames.pages(pfn);

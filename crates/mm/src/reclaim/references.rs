@@ -10,13 +10,14 @@
 use units::{CpuId, Pfn};
 
 use crate::base::event::Trace;
-use crate::base::frame::{FrameState, PageFlags};
+use crate::base::frame::{FrameState, PageFlags, anon_owner};
 use crate::base::ids::{AnonId, MappingId};
 use crate::base::layout::{FollowTables, PageTables};
 use crate::core::Core;
 use crate::lru::lists::Lru;
 use crate::lru::mglru::aging::Promotion;
-use crate::pages::anon::{AnonMaps, anon_owner};
+use crate::lru::mglru::filter::{Mapped, Table, is_dense};
+use crate::pages::anon::AnonMaps;
 use crate::pages::cache::PageCache;
 use crate::pages::mapped_pages::around;
 use crate::reclaim::run::{ChunkReport, Reclaimer, ScanControl};
@@ -74,15 +75,14 @@ impl Reclaim {
         let looks_around =
             core.rules().lru == LruKind::Generations && core.rules().gen_around == GenAround::Entries;
         if looks_around && flags.has(PageFlags::MAPPED) {
-            let owner = anon_owner(core.alloc.frames.owner(pfn));
-            match owner {
+            match anon_owner(core.alloc.frames.owner(pfn)) {
                 Some(id) if flags.has(PageFlags::YOUNG) && !self.looked_at.contains(&pfn) => {
-                    self.young.extend(young_anon_around(core, anon, id, pfn));
+                    self.look_around_anon(core, anon, id, pfn);
                 }
                 Some(_) => {}
                 None => {
-                    let (_, node) = core.page_place(pfn);
-                    self.young.extend(cache.young_around(core, pfn, (core.page_memcg(pfn), node)));
+                    let at = (core.page_memcg(pfn), core.page_place(pfn).1);
+                    self.young.extend(cache.young_around(core, pfn, at, &mut self.dense));
                 }
             }
         }
@@ -118,12 +118,19 @@ impl Reclaim {
         core: &mut Core<T>,
         lru: &mut Lru,
         cpu: CpuId,
+        pfn: Pfn,
         sc: &ScanControl,
     ) {
         let how = match sc.reclaimer {
             Reclaimer::Kswapd => Promotion::Listed,
             _ => Promotion::Moved(cpu),
         };
+        let at = (core.page_memcg(pfn), core.page_place(pfn).1);
+        for table in self.dense.drain(..) {
+            let gens = lru.gens_mut(at);
+            let max_seq = gens.max_seq();
+            gens.filters.add(max_seq, table);
+        }
         let mut young = core::mem::take(&mut self.young);
         for pfn in young.drain(..) {
             if core.alloc.frames.state(pfn) == FrameState::Isolated {
@@ -134,20 +141,20 @@ impl Reclaim {
         }
         self.young = young;
     }
-}
 
-/// Pages of the same cgroup and node near a page of anonymous memory that page tables saw accesses to.
-fn young_anon_around<'a, T: Trace>(
-    core: &'a Core<T>,
-    anon: &'a AnonMaps,
-    id: AnonId,
-    pfn: Pfn,
-) -> impl Iterator<Item = Pfn> + 'a {
-    let index = core.alloc.frames.index(pfn);
-    let at = |pfn| (core.page_memcg(pfn), core.page_place(pfn).1);
-    let is_young = move |other: &Pfn| *other != pfn && core.alloc.frames.flags(*other).has(PageFlags::YOUNG);
-    around(index, anon.table_len(id))
-        .filter_map(move |index| anon.find(id, index))
-        .filter(is_young)
-        .filter(move |&other| at(other) == at(pfn))
+    /// Pages of the same cgroup and node near a page of anonymous memory that page tables saw accesses to.
+    fn look_around_anon<T: Trace>(&mut self, core: &Core<T>, anon: &AnonMaps, id: AnonId, pfn: Pfn) {
+        let index = core.alloc.frames.index(pfn);
+        let at = |pfn| (core.page_memcg(pfn), core.page_place(pfn).1);
+        let is_young = |other: &Pfn| {
+            *other != pfn && core.alloc.frames.flags(*other).has(PageFlags::YOUNG) && at(*other) == at(pfn)
+        };
+        let (around, before) = (around(index, anon.table_len(id)), self.young.len());
+        let entries = around.end - around.start;
+        self.young.extend(around.filter_map(|index| anon.find(id, index)).filter(is_young));
+        let young = 1 + (self.young.len() - before) as u32;
+        if is_dense(young, entries) {
+            self.dense.push(Table::of(Mapped::Anon(id), index));
+        }
+    }
 }

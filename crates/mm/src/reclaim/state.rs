@@ -11,6 +11,7 @@ use units::{NodeId, Pfn};
 use crate::base::ids::MemcgId;
 use crate::cgroup::walk::WalkPositions;
 use crate::lru::lists::LruList;
+use crate::lru::mglru::filter::Table;
 use crate::reclaim::mglru::memcg_lru::MemcgLru;
 use crate::reclaim::plan::Shrinker;
 use crate::reclaim::run::Met;
@@ -59,6 +60,8 @@ pub struct Reclaim {
     pub(super) split: Vec<Pfn>,
     /// Pages that eviction saw accesses to beside those that it looks at.
     pub(super) young: Vec<Pfn>,
+    /// Page tables that much of is young, around what eviction looked at.
+    pub(super) dense: Vec<Table>,
     /// Isolated pages of anonymous memory among them: nobody looks around these once more.
     pub(super) looked_at: Vec<Pfn>,
     pub(super) isolated: Vec<Pfn>,
@@ -85,6 +88,7 @@ impl Reclaim {
             remapped: (0, 0),
             split: Vec::new(),
             young: Vec::new(),
+            dense: Vec::new(),
             looked_at: Vec::new(),
             isolated: Vec::new(),
             kept: Vec::new(),

@@ -20,13 +20,13 @@ use std_alloc::vec::Vec;
 use units::{CpuId, Pfn};
 
 use crate::base::event::{Reason, Trace, TraceEvent};
-use crate::base::frame::{FrameState, NO_OWNER, PageFlags};
+use crate::base::frame::{FrameState, NO_OWNER, PageFlags, anon_owner};
 use crate::base::ids::MemcgId;
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::cgroup::charge::Uncharged;
 use crate::core::Core;
 use crate::lru::lists::Lru;
-use crate::pages::anon::{AnonMaps, anon_owner};
+use crate::pages::anon::AnonMaps;
 use crate::pages::anon_swap::{split_isolated, unmap_given_up, unmap_to_slot};
 use crate::pages::cache::{PageCache, release_reclaimed_page};
 use crate::pages::zswap::Taken;

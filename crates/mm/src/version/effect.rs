@@ -82,6 +82,7 @@ impl Feature {
             Self::MglruTiers
             | Self::MglruTypes
             | Self::MglruWalk
+            | Self::MglruBloom
             | Self::MglruAround
             | Self::MglruRefs
             | Self::MglruLimitStop => &[Need {

@@ -407,6 +407,10 @@ features! {
     MglruWalk = "mglru-walk",
         "page tables are walked for a new generation of the multi-gen LRU",
         "6.1", GenTables: None => Walked;
+    /// [`GenFilter::Dense`]
+    MglruBloom = "mglru-bloom",
+        "walks for a new generation pass page tables by of which less than an eighth is accessed",
+        "6.1", GenFilter: All => Dense;
     /// [`GenAround::Entries`]
     MglruAround = "mglru-around",
         "around a page that eviction finds accessed, the multi-gen LRU looks at 64 entries of the page table",

@@ -231,6 +231,7 @@ const RULES_2632: Rules = Rules {
     gen_tiers: GenTiers::Nothing,
     gen_types: GenTypes::FilesFirst,
     gen_tables: GenTables::None,
+    gen_filter: GenFilter::All,
     gen_around: GenAround::Nothing,
 };
 
@@ -334,6 +335,7 @@ const RULES_61: Rules = RULES_510.edited(&[
     Rule::GenTiers(GenTiers::Protect),
     Rule::GenTypes(GenTypes::ByRefaults),
     Rule::GenTables(GenTables::Walked),
+    Rule::GenFilter(GenFilter::Dense),
     Rule::GenAround(GenAround::Entries),
     Rule::Zswap(Zswap::OneList),
 ]);

@@ -205,6 +205,7 @@ rules! {
     gen_tiers: GenTiers,
     gen_types: GenTypes,
     gen_tables: GenTables,
+    gen_filter: GenFilter,
     gen_around: GenAround,
 }
 

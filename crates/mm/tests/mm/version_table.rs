@@ -426,6 +426,9 @@ fn every_version_decides_as_its_sources_say() {
     walks of page tables for a new generation
       GenTables(None): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
       GenTables(Walked): 6.1 6.12 7.2 +mglru-walk
+    which page tables a walk looks at
+      GenFilter(All): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
+      GenFilter(Dense): 6.1 6.12 7.2 +mglru-bloom
     what eviction looks at around an accessed page
       GenAround(Nothing): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
       GenAround(Entries): 6.1 6.12 7.2 +mglru-around

@@ -5,22 +5,23 @@
 //!   advance:  an oldest generation without pages ends, while two are left
 //! ```
 //! A walk of page tables looks at every anonymous page of the cgroup on the node, where there is swap, and at the
-//! files that its processes map. Left out: Bloom filters, which spare the walk
-//! tables with few young pages; that processes with few pages are not walked, nor those that did not run since.
-//! Neighbours: [`super::state`], [`super::feedback`]; [`crate::reclaim::mglru::visit`] says when.
+//! files that its processes map, as [`super::filter`] says. Neighbours: [`super::state`], [`super::feedback`];
+//! [`crate::reclaim::mglru::visit`] says when.
 
 use core::cmp::Ordering;
+use std_alloc::collections::{BTreeMap, BTreeSet};
 use std_alloc::vec::Vec;
 
 use units::{CpuId, Nanos, NodeId, Pfn};
 
 use crate::base::event::Trace;
-use crate::base::frame::{FrameState, PageFlags};
+use crate::base::frame::{FrameState, PageFlags, anon_owner};
 use crate::base::ids::MemcgId;
 use crate::base::layout::{PageTables, ZoneKind};
 use crate::core::Core;
 use crate::lru::lists::{Lru, LruList};
 use crate::lru::mglru::access;
+use crate::lru::mglru::filter::{Mapped, TABLE_PAGES, Table, is_dense};
 use crate::lru::mglru::state::{Evictable, Gens, Kind, MAX_GENS, MIN_GENS, slot};
 use crate::version::rules::{GenAccess, GenTables};
 
@@ -83,6 +84,7 @@ impl Gens {
     /// inactive, and back, by type and zone.
     fn begin_generation(&mut self, now: Nanos) -> (usize, usize) {
         let (leaves, joins) = (slot(self.max_seq - 1), slot(self.max_seq + 1));
+        self.filters.forget(self.max_seq);
         self.max_seq += 1;
         self.born[joins] = now;
         (leaves, joins)
@@ -90,7 +92,7 @@ impl Gens {
 }
 
 impl Lru {
-    fn gens_mut(&mut self, at: (MemcgId, NodeId)) -> &mut Gens {
+    pub(crate) fn gens_mut(&mut self, at: (MemcgId, NodeId)) -> &mut Gens {
         let index = self.index(at.0, at.1);
         self.lruvecs[index].gens.as_mut().expect("an lruvec has generations as long as the kernel has")
     }
@@ -133,13 +135,29 @@ impl Lru {
     fn walk_page_tables<T: Trace>(&mut self, core: &mut Core<T>, at: (MemcgId, NodeId)) {
         let young = PageFlags::YOUNG.set(PageFlags::MAPPED);
         let gens = self.gens_mut(at);
-        let mut found = Vec::new();
+        let max_seq = gens.max_seq;
+        let (mut tables, mut mapped): (BTreeMap<Table, Vec<Pfn>>, BTreeSet<_>) = Default::default();
         for (generation, zone) in (0..MAX_GENS as usize).flat_map(|of| ZoneKind::ALL.map(|zone| (of, zone))) {
-            let pages = gens.list(generation, Kind::Anon, zone).iter(&core.alloc.frames);
-            found.extend(pages.filter(|&pfn| core.alloc.frames.flags(pfn).has(young)));
+            for pfn in gens.list(generation, Kind::Anon, zone).iter(&core.alloc.frames) {
+                let frames = &core.alloc.frames;
+                let Some(anon) = anon_owner(frames.owner(pfn)).filter(|_| frames.flags(pfn).has(young))
+                else {
+                    continue;
+                };
+                mapped.insert(Mapped::Anon(anon));
+                tables.entry(Table::of(Mapped::Anon(anon), frames.index(pfn))).or_default().push(pfn);
+            }
         }
-        for pfn in found {
-            self.see_young(core, pfn, Promotion::Listed);
+        mapped.retain(|&mapped| gens.filters.is_new(mapped));
+        tables.retain(|&table, _| mapped.contains(&table.mapped()) || gens.filters.visits(max_seq, table));
+        for (table, found) in tables {
+            let entries: u32 = found.iter().map(|&pfn| core.alloc.frames.pages(pfn)).sum();
+            if is_dense(entries, TABLE_PAGES) {
+                self.gens_mut(at).filters.add(max_seq + 1, table);
+            }
+            for pfn in found {
+                self.see_young(core, pfn, Promotion::Listed);
+            }
         }
     }
 

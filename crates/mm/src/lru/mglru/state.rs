@@ -19,6 +19,7 @@ use units::{Nanos, Pfn};
 use crate::base::frame::{FrameList, FrameState, Frames, PageFlags};
 use crate::base::layout::ZoneKind;
 use crate::lru::mglru::access::{self, TIERS};
+use crate::lru::mglru::filter::Filters;
 use crate::version::rules::{GenAccess, GenForm, GenTiers, GenTypes, Rules};
 
 /// Generations that a type has at most.
@@ -108,6 +109,8 @@ pub struct Gens {
     pages: [[PagesByZone; 2]; SLOTS],
     pub(super) born: [Nanos; SLOTS],
     pub(super) tiers: [[Tier; TIERS]; 2],
+    /// Page tables that walks look at.
+    pub(crate) filters: Filters,
 }
 
 /// The slot of a generation.
@@ -129,6 +132,7 @@ impl Gens {
             pages: [[[0; ZoneKind::COUNT]; 2]; SLOTS],
             born: [Nanos::ZERO; SLOTS],
             tiers: [[Tier::default(); TIERS]; 2],
+            filters: Filters::new(rules),
         }
     }
 

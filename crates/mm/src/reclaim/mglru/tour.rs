@@ -216,7 +216,7 @@ fn make_new_generations<T: Trace>(
         let gens = lru.lruvec(memcg, node).gens().expect("a kernel with generations");
         let due = gens.needs_aging(types, sc.priority == DEF_PRIORITY);
         if due && !is_young(core, lru, (memcg, node), sc.gens.now) {
-            let young = cache.young_of(core, (memcg, node));
+            let young = cache.young_of(core, lru, (memcg, node));
             lru.age(core, (memcg, node), types, sc.gens.now, young);
         }
     }

@@ -142,13 +142,13 @@ impl Reclaim {
                 return None;
             }
             Quota::AgeAndLeave => {
-                let young = cache.young_of(core, at);
+                let young = cache.young_of(core, lru, at);
                 lru.age(core, at, types, sc.gens.now, young);
                 sc.gens.outcome = Outcome::Aged;
                 return None;
             }
             Quota::AgeThen(pages) => {
-                let young = cache.young_of(core, at);
+                let young = cache.young_of(core, lru, at);
                 lru.age(core, at, types, sc.gens.now, young);
                 sc.gens.outcome = Outcome::Aged;
                 pages

@@ -68,6 +68,15 @@ decisions! {
         Walked,
     }
 
+    /// Which page tables a walk looks at (MGLRU 4.2).
+    GenFilter = "which page tables a walk looks at" {
+        /// All.
+        All,
+        /// Those of which an eighth was young at the last walk, or around a page that eviction looked at, by a Bloom
+        /// filter, and all of what no walk has seen (6.1).
+        Dense,
+    }
+
     /// What eviction looks at beside a page that it finds accessed through a page table (MGLRU 5.5).
     GenAround = "what eviction looks at around an accessed page" {
         /// Nothing.
