@@ -531,7 +531,7 @@ impl<T: Trace> Memory<T> {
 
     /// Starts a pass over `node`: [`Reclaim::begin_tour`].
     pub fn begin_pass(&mut self, node: NodeId, sc: &mut ScanControl) -> Tour {
-        self.reclaim.begin_tour(&mut self.core, &mut self.lru, &mut self.cache, node, sc)
+        self.reclaim.begin_tour(&mut self.core, &mut self.lru, &mut self.cache, &mut self.anon, node, sc)
     }
 
     /// Whether kswapd finds that no generation lasts as long as it should: [`ttl::all_too_young`].

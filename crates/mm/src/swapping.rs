@@ -137,6 +137,7 @@ impl<T: Trace> Memory<T> {
     /// A program accesses a page of its memory; none if it is not there.
     #[inline]
     pub fn access_anon(&mut self, anon: AnonId, index: u32, write: bool) -> Option<Accessed> {
+        self.anon.note_access(anon);
         let head = self.anon.find(anon, index)?;
         let frames = &mut self.core.alloc.frames;
         let accessed = if write { PageFlags::YOUNG.set(PageFlags::ANON_DIRTY) } else { PageFlags::YOUNG };

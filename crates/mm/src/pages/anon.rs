@@ -46,6 +46,8 @@ pub(super) struct Anon {
     compressed: u16,
     /// It is a file in memory.
     shared: bool,
+    /// Since the last walk for a new generation.
+    accessed: bool,
 }
 
 /// Set in an entry that names a slot of swap; no frame has so high a number.
@@ -89,6 +91,17 @@ impl AnonMaps {
             Some(&pfn) if (pfn & SWAPPED) == 0 => Some(Pfn(pfn)),
             _ => None,
         }
+    }
+
+    /// A program accesses a mapping.
+    #[inline]
+    pub(crate) fn note_access(&mut self, anon: AnonId) {
+        self.list[anon.0 as usize].accessed = true;
+    }
+
+    /// Whether a mapping was accessed since the last walk asked this.
+    pub(crate) fn was_accessed(&mut self, anon: AnonId) -> bool {
+        core::mem::take(&mut self.list[anon.0 as usize].accessed)
     }
 
     /// Pages of all mappings: `nr_anon_pages`.

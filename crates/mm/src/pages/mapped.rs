@@ -101,6 +101,8 @@ struct Area {
     /// Entries that are present.
     present: u32,
     live: bool,
+    /// Since the last walk for a new generation.
+    accessed: bool,
 }
 
 impl Area {
@@ -165,7 +167,14 @@ impl FileMaps {
     /// A new area without entries.
     pub fn create(&mut self, spec: FileArea) -> FileAreaId {
         self.used = true;
-        let area = Area { spec, advice: AccessAdvice::Normal, tables: Vec::new(), present: 0, live: true };
+        let area = Area {
+            spec,
+            advice: AccessAdvice::Normal,
+            tables: Vec::new(),
+            present: 0,
+            live: true,
+            accessed: false,
+        };
         let id = match self.free.pop() {
             Some(id) => {
                 self.list[id as usize] = area;
@@ -214,6 +223,7 @@ impl FileMaps {
     #[inline]
     pub fn access(&mut self, id: FileAreaId, page: u32, write: bool, tables: PageTables) -> Access {
         let area = &mut self.list[id.0 as usize];
+        area.accessed = true;
         let (table, place) = (page as usize / TABLE_PAGES, page as usize % TABLE_PAGES);
         let Some(Some(table)) = area.tables.get_mut(table) else { return Access::Missing };
         let entry = &mut table[place];
@@ -269,7 +279,9 @@ impl FileMaps {
         let first = !self.is_mapped(spec.mapping, spec.first + page);
         let entry = PRESENT | YOUNG | if writable { WRITABLE } else { 0 };
         let is_late = ahead && core.page_tables == PageTables::UserMode(FollowTables::ByEntry);
-        self.list[id.0 as usize].set(page, entry | if is_late { AHEAD } else { 0 });
+        let area = &mut self.list[id.0 as usize];
+        area.accessed = true;
+        area.set(page, entry | if is_late { AHEAD } else { 0 });
         core.alloc.frames.set_flags(head, PageFlags::MAPPED);
         if first {
             self.mapped += 1;
@@ -384,6 +396,11 @@ impl FileMaps {
         let is_young = |&(id, page): &(u32, u32)| (self.list[id as usize].entry(page) & YOUNG) != 0;
         let places = self.places(core, head).into_iter().filter(is_young);
         places.map(|(id, page)| (FileAreaId(id), page)).collect()
+    }
+
+    /// Whether an area was accessed since the last walk asked this.
+    pub(crate) fn was_accessed(&mut self, id: FileAreaId) -> bool {
+        core::mem::take(&mut self.list[id.0 as usize].accessed)
     }
 
     /// Lets the entries of an area in a range forget that they were accessed, those of pages of the file that are asked

@@ -166,8 +166,12 @@ impl PageCache {
         let gens = lru.gens_mut(at);
         let max_seq = gens.max_seq();
         for id in areas {
+            // Its program has not run since the last walk.
+            if !self.maps.was_accessed(id) {
+                continue;
+            }
             let mapped = Mapped::File(id);
-            let (is_new, pages) = (gens.filters.is_new(mapped), self.maps.area(id).pages);
+            let (is_new, pages) = (gens.filters.begin(max_seq, mapped), self.maps.area(id).pages);
             for first in (0..pages).step_by(TABLE_PAGES as usize) {
                 let (table, end) = (Table::of(mapped, first), (first + TABLE_PAGES).min(pages));
                 if !is_new && !gens.filters.visits(max_seq, table) {

@@ -16,7 +16,7 @@ use units::{CpuId, Nanos, NodeId, Pfn};
 
 use crate::base::event::Trace;
 use crate::base::frame::{FrameState, PageFlags, anon_owner};
-use crate::base::ids::MemcgId;
+use crate::base::ids::{AnonId, MemcgId};
 use crate::base::layout::{PageTables, ZoneKind};
 use crate::core::Core;
 use crate::lru::lists::{Lru, LruList};
@@ -84,7 +84,6 @@ impl Gens {
     /// inactive, and back, by type and zone.
     fn begin_generation(&mut self, now: Nanos) -> (usize, usize) {
         let (leaves, joins) = (slot(self.max_seq - 1), slot(self.max_seq + 1));
-        self.filters.forget(self.max_seq);
         self.max_seq += 1;
         self.born[joins] = now;
         (leaves, joins)
@@ -98,7 +97,7 @@ impl Lru {
     }
 
     /// Makes a new generation of a cgroup on a node (`try_to_inc_max_seq`). `young_files`: folios that its processes
-    /// have accessed through page tables.
+    /// have accessed through page tables; `was_accessed`: whether anonymous memory was since it was asked last.
     pub(crate) fn age<T: Trace>(
         &mut self,
         core: &mut Core<T>,
@@ -106,9 +105,10 @@ impl Lru {
         types: Evictable,
         now: Nanos,
         young_files: Vec<Pfn>,
+        was_accessed: impl FnMut(AnonId) -> bool,
     ) {
         if types.has(Kind::Anon) && walks_page_tables(core) {
-            self.walk_page_tables(core, at);
+            self.walk_page_tables(core, at, was_accessed);
         }
         for pfn in young_files {
             self.see_young(core, pfn, Promotion::Listed);
@@ -132,11 +132,16 @@ impl Lru {
     }
 
     /// Young pages belong to the youngest generation; since 6.14 those that are young for the second time.
-    fn walk_page_tables<T: Trace>(&mut self, core: &mut Core<T>, at: (MemcgId, NodeId)) {
+    fn walk_page_tables<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        at: (MemcgId, NodeId),
+        mut was_accessed: impl FnMut(AnonId) -> bool,
+    ) {
         let young = PageFlags::YOUNG.set(PageFlags::MAPPED);
         let gens = self.gens_mut(at);
         let max_seq = gens.max_seq;
-        let (mut tables, mut mapped): (BTreeMap<Table, Vec<Pfn>>, BTreeSet<_>) = Default::default();
+        let (mut tables, mut anons): (BTreeMap<Table, Vec<Pfn>>, BTreeSet<AnonId>) = Default::default();
         for (generation, zone) in (0..MAX_GENS as usize).flat_map(|of| ZoneKind::ALL.map(|zone| (of, zone))) {
             for pfn in gens.list(generation, Kind::Anon, zone).iter(&core.alloc.frames) {
                 let frames = &core.alloc.frames;
@@ -144,12 +149,17 @@ impl Lru {
                 else {
                     continue;
                 };
-                mapped.insert(Mapped::Anon(anon));
+                anons.insert(anon);
                 tables.entry(Table::of(Mapped::Anon(anon), frames.index(pfn))).or_default().push(pfn);
             }
         }
-        mapped.retain(|&mapped| gens.filters.is_new(mapped));
-        tables.retain(|&table, _| mapped.contains(&table.mapped()) || gens.filters.visits(max_seq, table));
+        // Whether a mapping is new, of those whose program has run since the last walk.
+        let walked = anons.into_iter().filter(|&anon| was_accessed(anon)).map(Mapped::Anon);
+        let walked: BTreeMap<_, _> =
+            walked.map(|mapped| (mapped, gens.filters.begin(max_seq, mapped))).collect();
+        tables.retain(|table, _| {
+            walked.get(&table.mapped()).is_some_and(|is_new| *is_new || gens.filters.visits(max_seq, *table))
+        });
         for (table, found) in tables {
             let entries: u32 = found.iter().map(|&pfn| core.alloc.frames.pages(pfn)).sum();
             if is_dense(entries, TABLE_PAGES) {

@@ -5,11 +5,16 @@
 //!   a walk:     tables in its filter, and all of mappings that no walk has seen  --> an eighth young: the next filter
 //!   eviction:   an eighth young around an accessed page                          --> the filter of the next walk
 //! ```
-//! So a table in which little is young is left to eviction, until that finds more. Sets stand for the filters, which
-//! now and then say yes of a table that is in none. Left out: that a process is what is new, not a mapping, that those
-//! with fewer than 64 pages are passed by, and the bits of upper tables, which save time alone.
+//! So a table in which little is young is left to eviction, until that finds more. A walk passes mappings by whose
+//! program has not run since the last one; where it passes all by, it leaves the filter of the next walk as it was two
+//! walks ago (a hypothesis that a virtual machine with 6.12 bears out: 1,356,228 KiB read, 1,375,968 with it and
+//! 2,556,616 without).
+//!
+//! Sets stand for the filters, which now and then say yes of a table that is in none. Left out: that a process is what
+//! is new and runs, not a mapping, that those with fewer than 64 pages are passed by, and the bits of upper tables,
+//! which save time alone.
 
-use std_alloc::collections::{BTreeMap, BTreeSet};
+use std_alloc::collections::BTreeSet;
 
 use crate::base::ids::{AnonId, FileAreaId};
 use crate::version::rules::{GenFilter, Rules};
@@ -54,37 +59,39 @@ pub(crate) const fn is_dense(young: u32, entries: u32) -> bool {
 #[derive(Debug, Clone)]
 pub(crate) struct Filters {
     filter: GenFilter,
-    /// By the youngest generation when the walk begins.
-    dense: BTreeMap<u64, BTreeSet<Table>>,
+    /// Of walks that begin while the number of the youngest generation is even, and odd.
+    dense: [BTreeSet<Table>; 2],
+    /// The walk that the filter was emptied for last.
+    emptied_for: u64,
     /// What walks have seen.
     seen: BTreeSet<Mapped>,
 }
 
 impl Filters {
     pub(super) fn new(rules: &Rules) -> Self {
-        Self { filter: rules.gen_filter, dense: BTreeMap::new(), seen: BTreeSet::new() }
-    }
-
-    /// Whether no walk has seen it; the next one no longer says so.
-    pub(crate) fn is_new(&mut self, mapped: Mapped) -> bool {
-        self.seen.insert(mapped)
+        Self { filter: rules.gen_filter, dense: Default::default(), emptied_for: 0, seen: BTreeSet::new() }
     }
 
     /// Whether the walk that begins while `max_seq` is the youngest looks at a table.
     pub(crate) fn visits(&self, max_seq: u64, table: Table) -> bool {
-        self.filter == GenFilter::All || self.dense.get(&max_seq).is_some_and(|dense| dense.contains(&table))
+        self.filter == GenFilter::All || self.dense[(max_seq % 2) as usize].contains(&table)
     }
 
     /// The walk that begins while `max_seq` is the youngest is to look at a table.
     pub(crate) fn add(&mut self, max_seq: u64, table: Table) {
         if self.filter == GenFilter::Dense {
-            self.dense.entry(max_seq).or_default().insert(table);
+            self.dense[(max_seq % 2) as usize].insert(table);
         }
     }
 
-    /// The walk is over for which the filter was.
-    pub(super) fn forget(&mut self, max_seq: u64) {
-        self.dense.remove(&max_seq);
+    /// A walk that begins while `max_seq` is the youngest comes to a mapping whose program has run since the last walk:
+    /// the filter of the next walk begins anew, if it has not yet. Returns whether no walk has seen the mapping.
+    pub(crate) fn begin(&mut self, max_seq: u64, mapped: Mapped) -> bool {
+        if self.emptied_for != max_seq + 1 {
+            self.emptied_for = max_seq + 1;
+            self.dense[((max_seq + 1) % 2) as usize].clear();
+        }
+        self.seen.insert(mapped)
     }
 }
 
@@ -99,12 +106,14 @@ mod tests {
         let heap = Mapped::Anon(AnonId(1));
         let (first, second) = (Table::of(heap, 511), Table::of(heap, 512));
         assert_ne!(first, second);
-        assert!(filters.is_new(heap) && !filters.is_new(heap));
-        assert!(!filters.visits(3, first));
-        filters.add(3, first);
-        assert!(filters.visits(3, first) && !filters.visits(3, second) && !filters.visits(4, first));
-        filters.forget(3);
-        assert!(!filters.visits(3, first));
+        assert!(filters.begin(3, heap) && !filters.begin(4, heap));
+        assert!(!filters.visits(5, first));
+        filters.add(5, first);
+        assert!(filters.visits(5, first) && !filters.visits(5, second) && !filters.visits(6, first));
+        // Nobody has run when the fifth ends, so that the filter is there for the seventh.
+        assert!(filters.visits(7, first));
+        let _ = filters.begin(6, heap);
+        assert!(!filters.visits(7, first), "somebody has when the sixth ends");
         assert!(is_dense(64, 512) && !is_dense(63, 512) && is_dense(8, 64) && is_dense(1, 6));
     }
 

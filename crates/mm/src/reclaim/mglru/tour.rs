@@ -11,6 +11,7 @@ use crate::cgroup::walk::Walk;
 use crate::core::Core;
 use crate::lru::lists::{Lru, LruList};
 use crate::lru::mglru::state::Kind;
+use crate::pages::anon::AnonMaps;
 use crate::pages::cache::PageCache;
 use crate::reclaim::mglru::choice::{self, BATCH};
 use crate::reclaim::mglru::memcg_lru::{BINS, MemcgLru, Rotate};
@@ -77,6 +78,7 @@ impl Reclaim {
         core: &mut Core<T>,
         lru: &mut Lru,
         cache: &mut PageCache,
+        anon: &mut AnonMaps,
         node: NodeId,
         sc: &mut ScanControl,
     ) -> Tour {
@@ -86,7 +88,7 @@ impl Reclaim {
         }
         if core.rules().gen_walk == GenWalk::Tree || !sc.is_global() {
             if sc.reclaimer == Reclaimer::Kswapd {
-                make_new_generations(core, lru, cache, node, sc);
+                make_new_generations(core, lru, cache, anon, node, sc);
             }
             return Tour::Tree(walk);
         }
@@ -200,6 +202,7 @@ fn make_new_generations<T: Trace>(
     core: &mut Core<T>,
     lru: &mut Lru,
     cache: &mut PageCache,
+    anon: &mut AnonMaps,
     node: NodeId,
     sc: &mut ScanControl,
 ) {
@@ -217,7 +220,7 @@ fn make_new_generations<T: Trace>(
         let due = gens.needs_aging(types, sc.priority == DEF_PRIORITY);
         if due && !is_young(core, lru, (memcg, node), sc.gens.now) {
             let young = cache.young_of(core, lru, (memcg, node));
-            lru.age(core, (memcg, node), types, sc.gens.now, young);
+            lru.age(core, (memcg, node), types, sc.gens.now, young, |id| anon.was_accessed(id));
         }
     }
 }

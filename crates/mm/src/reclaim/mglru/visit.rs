@@ -109,7 +109,7 @@ impl Reclaim {
             return None;
         }
         lru.drain(core, cpu);
-        let Some(quota) = self.reckon(core, lru, cache, visit, sc) else {
+        let Some(quota) = self.reckon(core, lru, cache, anon, visit, sc) else {
             end(visit, sc);
             return None;
         };
@@ -129,6 +129,7 @@ impl Reclaim {
         core: &mut Core<T>,
         lru: &mut Lru,
         cache: &mut PageCache,
+        anon: &mut AnonMaps,
         visit: &mut GenVisit,
         sc: &mut ScanControl,
     ) -> Option<u64> {
@@ -143,13 +144,13 @@ impl Reclaim {
             }
             Quota::AgeAndLeave => {
                 let young = cache.young_of(core, lru, at);
-                lru.age(core, at, types, sc.gens.now, young);
+                lru.age(core, at, types, sc.gens.now, young, |id| anon.was_accessed(id));
                 sc.gens.outcome = Outcome::Aged;
                 return None;
             }
             Quota::AgeThen(pages) => {
                 let young = cache.young_of(core, lru, at);
-                lru.age(core, at, types, sc.gens.now, young);
+                lru.age(core, at, types, sc.gens.now, young, |id| anon.was_accessed(id));
                 sc.gens.outcome = Outcome::Aged;
                 pages
             }
