@@ -424,10 +424,11 @@ fn check(scenario: &Scenario) -> Result<(), LabError> {
     }
 }
 
-/// Whether a real kernel has no such file below `/proc/sys`: the huge page settings are in sysfs,
-/// which no run writes, and no kernel was released with the stall on fragmentation.
+/// Whether no run writes it on a real kernel: settings of huge pages, what has an option of its own (`--lru-gen`,
+/// `--swap zswap+...`), and the stall on fragmentation, which no kernel was released with.
 fn is_simulated_only(sysctl: &str) -> bool {
-    !sysctl.starts_with("vm.") || sysctl == Sysctl::FragmentStallOrder.name()
+    let has_file = sysctl.starts_with("vm.") || sysctl == Sysctl::LruGenMinTtlMs.name();
+    !has_file || sysctl == Sysctl::FragmentStallOrder.name()
 }
 
 /// What a person should know before `scenario` runs: that its result will say little.
