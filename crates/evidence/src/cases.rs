@@ -168,8 +168,11 @@ fn measure(
         }
     }
     for (on, options, repeats) in runs {
-        let runs: Vec<serde_json::Value> =
-            (1..=repeats).map(|seed| json(&format!("{options} --seed {seed}"))).collect::<Result<_, _>>()?;
+        let one = |seed: u64| json(&format!("{options} --seed {seed}"));
+        let runs: Vec<serde_json::Value> = match on {
+            MODEL => side_by_side(repeats, &one)?,
+            _ => (1..=repeats).map(one).collect::<Result<_, _>>()?,
+        };
         for figure in &table.figures {
             kept.insert(
                 key(case, table, (row, column), on, figure),
@@ -180,6 +183,17 @@ fn measure(
     Ok(())
 }
 
+/// All of these runs at once, in their order.
+fn side_by_side(
+    repeats: u64,
+    one: &(dyn Fn(u64) -> Result<serde_json::Value, String> + Sync),
+) -> Result<Vec<serde_json::Value>, String> {
+    std::thread::scope(|scope| {
+        let runs: Vec<_> = (1..=repeats).map(|seed| scope.spawn(move || one(seed))).collect();
+        runs.into_iter().map(|run| run.join().map_err(|_| "a run panicked".to_owned())?).collect()
+    })
+}
+
 /// What stands behind `--on`; none where a kernel of one's own is not named.
 fn real_options(real: &str) -> Option<String> {
     let Some((before, rest)) = real.split_once(OWN) else { return Some(real.to_owned()) };
@@ -188,8 +202,9 @@ fn real_options(real: &str) -> Option<String> {
 }
 
 /// What a run says of itself.
-fn json(options: &str) -> Result<serde_json::Value, Box<dyn Error>> {
-    let program = std::env::current_exe()?.with_file_name("pagetide");
+fn json(options: &str) -> Result<serde_json::Value, String> {
+    let here = std::env::current_exe().map_err(|error| format!("this program: {error}"))?;
+    let program = here.with_file_name("pagetide");
     say(&format!("pagetide run {options}"));
     let output = Command::new(&program)
         .current_dir(ROOT)
@@ -200,9 +215,11 @@ fn json(options: &str) -> Result<serde_json::Value, Box<dyn Error>> {
         .output()
         .map_err(|error| format!("{}: {error}; `cargo build --release` makes it", program.display()))?;
     if !output.status.success() {
-        return Err(format!("pagetide run {options}: {}", String::from_utf8_lossy(&output.stderr)).into());
+        return Err(format!("pagetide run {options}: {}", String::from_utf8_lossy(&output.stderr)));
     }
-    Ok(serde_json::from_slice::<serde_json::Value>(&output.stdout)?["runs"][0].take())
+    let mut shown: serde_json::Value =
+        serde_json::from_slice(&output.stdout).map_err(|error| format!("pagetide run {options}: {error}"))?;
+    Ok(shown["runs"][0].take())
 }
 
 /// A figure of a run; none where it did not come so far.
@@ -226,7 +243,16 @@ fn cases(names: &[&str]) -> Result<Vec<(String, Case)>, Box<dyn Error>> {
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         if names.is_empty() || names.contains(&&*name) {
             let case = toml::from_str(&std::fs::read_to_string(&file)?);
-            cases.push((name, case.map_err(|error| format!("{}: {error}", file.display()))?));
+            let case: Case = case.map_err(|error| format!("{}: {error}", file.display()))?;
+            // They are cells of `cases.csv`.
+            let labels = case.table.iter().flat_map(|table| {
+                let rows = table.rows.iter().map(|row| &row.label);
+                rows.chain(table.columns.iter().map(|column| &column.label))
+            });
+            if let Some(label) = labels.into_iter().find(|label| label.contains(',')) {
+                return Err(format!("{}: label `{label}` has a comma", file.display()).into());
+            }
+            cases.push((name, case));
         }
     }
     match names.iter().find(|name| !cases.iter().any(|(own, _)| own == *name)) {
@@ -317,9 +343,13 @@ fn table(case: &str, table: &Table, kept: &Kept) -> String {
         head += " |";
         rule += "---|";
     }
+    let with_real = table.columns.iter().any(|column| column.real.is_some());
     for column in &table.columns {
         let sides = column.sides();
-        head += &sides.map(|on| format!(" {} {on} |", column.label)).collect::<String>();
+        head += &match with_real {
+            true => sides.map(|on| format!(" {} {on} |", column.label)).collect::<String>(),
+            false => format!(" {} |", column.label),
+        };
         rule += if column.real.is_some() { "---:|---:|" } else { "---:|" };
     }
     let mut lines = vec![head, rule];
