@@ -183,7 +183,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
             Found::Missing => {
                 fault.major |= !fault.waited;
-                let _ = self.sync_mapped_readahead(process, file, index, advice).await;
+                let is_code = self.mem(|mem| mem.cache.maps.area(area).executable);
+                let _ = self.sync_mapped_readahead(process, file, index, advice, is_code).await;
                 let slot = self.mem(|mem| mem.cache.find(file.inode.mapping, index));
                 if !matches!(slot, Slot::Page(_)) {
                     self.read_one_page(process, &file.inode, index).await?;

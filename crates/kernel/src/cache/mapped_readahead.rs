@@ -5,12 +5,14 @@
 //!   a fault on the marker:                     116m ............ 147                  on as for a read
 //! ```
 //! A program that said that it accesses at random gets what it asks for; one that said sequentially is read ahead for
-//! as if by `read`. A file in which misses are more than pages found by a hundred is no longer read around.
+//! as if by `read`. Code gets a window from the miss on, since 7.2 ([`CodeReadahead`]). A file in which misses are more
+//! than pages found by a hundred is no longer read around.
 //!
 //! Next: [`super::readahead`], which reads the windows; [`super::window`].
 
 use mm::base::event::Trace;
 use mm::pages::mapped::AccessAdvice;
+use mm::version::rules::CodeReadahead;
 use units::Order;
 
 use crate::cache::window::Readahead;
@@ -44,10 +46,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         file: &OpenFile,
         index: u32,
         advice: AccessAdvice,
+        is_code: bool,
     ) -> Result<(), Errno> {
         let max = self.shared.readahead_pages;
+        let forward = is_code && self.mem(|mem| mem.core.rules().code_readahead) == CodeReadahead::Forward;
         match advice {
             _ if max == 0 => return Ok(()),
+            AccessAdvice::Normal | AccessAdvice::Random if forward => {
+                return self.read_pages(process, &file.inode, index, max, None).await;
+            }
             AccessAdvice::Random => return Ok(()),
             AccessAdvice::Sequential => return self.sync_readahead(process, file, index, max).await,
             AccessAdvice::Normal => {}

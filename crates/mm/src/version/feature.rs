@@ -143,6 +143,10 @@ features! {
     OneMappedHit = "one-mapped-hit",
         "a fault counts its own page as found, not all around it, nor what it has just read itself",
         "7.2", MappedHits: Around => Wanted;
+    /// [`CodeReadahead::Forward`]
+    ExecReadahead = "exec-readahead",
+        "a miss in an executable mapping reads a window from there on, whatever was said of accesses",
+        "7.2", CodeReadahead: Around => Forward;
     /// [`DeferredSlab::ByPriority`]
     DeferredSlabDecay = "deferred-slab-decay",
         "deferred slab scanning is paid back by priority",

@@ -116,6 +116,7 @@ rules! {
     fault_around: FaultAround,
     fault_count: FaultCount,
     mapped_hits: MappedHits,
+    code_readahead: CodeReadahead,
     inode_lru: InodeLru,
     throttle: Throttle,
     pass_measure: PassMeasure,

@@ -145,6 +145,9 @@ fn every_version_decides_as_its_sources_say() {
     pages that a fault around counts as found
       MappedHits(Around): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12
       MappedHits(Wanted): 7.2 +one-mapped-hit
+    readahead of faults on code
+      CodeReadahead(Around): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12
+      CodeReadahead(Forward): 7.2 +exec-readahead
     inodes with cached pages
       InodeLru(WithPages): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
       InodeLru(WithoutPages): 6.1 6.12 7.2 +inode-lru-without-pages

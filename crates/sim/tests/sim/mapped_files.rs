@@ -246,6 +246,31 @@ fn a_page_that_was_accessed_once_is_kept_once_and_code_becomes_active() {
     }
 }
 
+/// Guests of 6.12 and 7.2 that access 2,048 pages of a mapping in order: 1 miss, and 64 on 7.2 where code runs in it,
+/// also where accesses are said to be random.
+#[test]
+fn since_7_2_a_miss_in_code_reads_a_window_from_there_on() {
+    for (kernel, how, advice, misses) in [
+        ("linux-6.12", CODE, Advice::Normal, 1),
+        ("linux-6.12", CODE, Advice::Random, 256),
+        ("linux-7.2", READ, Advice::Normal, 1),
+        ("linux-7.2", READ, Advice::Random, 256),
+        ("linux-7.2", CODE, Advice::Normal, 8),
+        ("linux-7.2", CODE, Advice::Random, 8),
+        ("linux-7.2", CODE, Advice::Sequential, 1),
+        ("linux-7.2-exec-readahead", CODE, Advice::Random, 256),
+    ] {
+        tell_with(&machine(kernel), Checks::AtTheEnd, move |sys| async move {
+            let mapping = mapped(&sys, 256, how).await?;
+            sys.advise(&mapping, advice).await?;
+            let before = counts(&sys).await;
+            sys.touch_reading(&mapping, 0, 256).await?;
+            assert_eq!(since(&sys, before).await.1, misses, "{kernel}, {how:?}, {advice:?}");
+            Ok(())
+        });
+    }
+}
+
 #[test]
 fn a_shared_write_makes_a_page_dirty_and_faults_again_after_it_was_written() {
     tell(&machine("linux-6.12"), |sys| async move {

@@ -240,7 +240,7 @@ decisions! {
         /// Active and inactive ones: the classic LRU.
         TwoLists,
         /// Up to four generations: the multi-gen LRU. A kernel that has none is not changed by it
-        /// ([`GenForm::NotBuilt`]).
+        /// ([`crate::version::rules::GenForm::NotBuilt`]).
         Generations,
         /// Of file pages a queue on trial before a main one, both FIFO: S3-FIFO.
         S3Fifo,

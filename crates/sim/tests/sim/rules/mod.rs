@@ -41,7 +41,7 @@ const FIRST: [&str; 3] = ["linux-7.2", "linux-7.2+lru-gen", "linux-2.6.32"];
 /// Where pairs show that do not in the first scene on the first version, by how their text begins: a scene and a
 /// version. It only saves time: where it is wrong, all are tried as if it was not there.
 #[rustfmt::skip] // A table.
-const TRIED_FIRST: [(&str, &str, &str); 99] = [
+const TRIED_FIRST: [(&str, &str, &str); 100] = [
     ("EvictionAge(", "limits and protection", "linux-6.1"),
     ("ActivationAge(", "limits and protection", "linux-6.1"),
     ("MemcgWalk(Full) / MemcgWalk(Shared)", "page cache on ext4", "linux-6.1"),
@@ -140,6 +140,7 @@ const TRIED_FIRST: [(&str, &str, &str); 99] = [
     ("GenTypes(", "swapping below limits", "linux-7.2+lru-gen"),
     ("GenTables(", "mapped files", "linux-7.2+lru-gen"),
     ("GenAround(", "mapped files", "linux-7.2+lru-gen"),
+    ("CodeReadahead(", "mapped files", "linux-7.2"),
     ("GenFilter(", "swapping below limits", "linux-7.2+lru-gen"),
 ];
 

@@ -276,6 +276,11 @@ async fn mapped(linux: SimKernel) {
     for at in 0..30 * MIB / PAGE / 64 {
         let _ = linux.touch_reading(&process, sparse, 64 * at + 32, 1).await;
     }
+    linux.lay_out_file("code", half).expect("a new file");
+    let Ok(code) = linux.open(&process, "code", false).await else { return };
+    let how = MapHow { executable: true, ..MapHow::default() };
+    let code = linux.map_file(&process, &code, 0, half, how).expect("a file");
+    let _ = linux.touch_reading(&process, code, 100, 1).await;
     linux.process_exit(&process);
 }
 

@@ -34,9 +34,9 @@ use world::World;
 
 /// How closely most worlds are looked at: a check takes time in proportion to memory.
 const SPREAD: u64 = 40;
-/// How many worlds an ordinary test run makes: no fewer than there are answers, which the kernels of seeds take turns
-/// to begin with.
-const WORLDS: u64 = 256;
+/// How many worlds an ordinary test run makes: as many as there are answers, which the kernels of seeds take turns to
+/// begin with.
+const WORLDS: u64 = Rule::ALL.len() as u64;
 
 /// What a world came to, in full: two runs are compared by it.
 #[derive(Debug, PartialEq, Eq)]
