@@ -150,15 +150,29 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
-    /// `do_cow_fault`, and `wp_page_copy` where the page is mapped already.
+    /// `do_cow_fault`, and `wp_page_copy` where the page is mapped already. The copy is taken before the page is looked
+    /// for; where the fault has to wait for that, it gives the copy back and takes another for its second try.
     async fn copy_fault(&self, fault: &mut FileFault<'_>, mapping: AnonMapping) -> Result<(), Errno> {
+        let (mut copy, mut waited) = (self.new_anon_page(fault.process).await?, false);
         loop {
-            self.check_area(fault)?;
-            if self.find_for_fault(fault).await? {
-                break;
+            let found = match self.check_area(fault) {
+                Ok(()) => self.find_for_fault(fault).await,
+                Err(errno) => Err(errno),
+            };
+            match found {
+                Ok(true) => break,
+                Ok(false) if waited => {}
+                Ok(false) => {
+                    self.drop_anon_page(copy);
+                    (copy, waited) = (self.new_anon_page(fault.process).await?, true);
+                }
+                Err(errno) => {
+                    self.drop_anon_page(copy);
+                    return Err(errno);
+                }
             }
         }
-        self.add_anon_page(fault.process, mapping.index, fault.page).await?;
+        self.place_anon_page(fault.process, mapping.index, fault.page, copy)?;
         let cpu = self.machine().current_cpu();
         self.mem(|mem| mem.zap_area_page(cpu, fault.area, fault.page));
         Ok(())
