@@ -121,9 +121,10 @@ impl Reclaim {
         pfn: Pfn,
         sc: &ScanControl,
     ) {
-        let how = match sc.reclaimer {
-            Reclaimer::Kswapd => Promotion::Listed,
-            _ => Promotion::Moved(cpu),
+        let how = if sc.reclaimer == Reclaimer::Kswapd || sc.proactive {
+            Promotion::Listed
+        } else {
+            Promotion::Moved(cpu)
         };
         let at = (core.page_memcg(pfn), core.page_place(pfn).1);
         for table in self.dense.drain(..) {

@@ -399,10 +399,14 @@ fn mapped_out_of_order(rules: &[Rule]) -> World {
 /// thousands sorted where kswapd does.
 #[test]
 fn who_reclaims_for_itself_moves_young_neighbours_and_kswapd_leaves_them_until_it_meets_them() {
-    let counted = |kswapd: bool, rules: &[Rule]| {
+    let counted = |who: &str, rules: &[Rule]| {
         let mut world = mapped_out_of_order(rules);
         for _ in 0..3 {
-            let mut sc = if kswapd { ScanControl::kswapd(ZoneKind::Movable) } else { world.direct() };
+            let mut sc = match who {
+                "kswapd" => ScanControl::kswapd(ZoneKind::Movable),
+                "memory.reclaim" => ScanControl { proactive: true, ..ScanControl::limit(MemcgId::ROOT, 1) },
+                _ => world.direct(),
+            };
             (sc.priority, sc.nr_to_reclaim) = (0, 1000);
             // Of order 1, as kswapd has enough of single pages here.
             sc.order = Order(1);
@@ -412,10 +416,11 @@ fn who_reclaims_for_itself_moves_young_neighbours_and_kswapd_leaves_them_until_i
         world.mem.check().expect("sound");
         [world.event(VmEvent::PgActivate), world.event(VmEvent::PgRefill)]
     };
-    let ([activated, sorted], [by_kswapd, sorted_later]) = (counted(false, &[]), counted(true, &[]));
+    let ([activated, sorted], [by_kswapd, sorted_later]) = (counted("a task", &[]), counted("kswapd", &[]));
     assert!(activated > 50 && sorted == 0, "{activated} activated, {sorted} sorted");
     assert!(by_kswapd == 0 && sorted_later > 50, "{by_kswapd} activated, {sorted_later} sorted");
-    let [alone, _] = counted(false, &[Rule::GenAround(GenAround::Nothing)]);
+    assert_eq!(counted("memory.reclaim", &[])[0], 0);
+    let [alone, _] = counted("a task", &[Rule::GenAround(GenAround::Nothing)]);
     assert_eq!(alone, 0, "without a look around there are no neighbours");
 }
 

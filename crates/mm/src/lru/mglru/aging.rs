@@ -41,10 +41,11 @@ pub enum Sorted {
 /// How a page gets to the youngest generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Promotion {
-    /// By its number: it stays on its list until eviction comes to it. So do those who walk page tables, and kswapd.
+    /// By its number: it stays on its list until eviction comes to it. So do those who walk page tables, kswapd, and
+    /// `memory.reclaim`.
     Listed,
     /// By the CPU's batch of pages to activate: so does a task that reclaims for itself (measured: 6.12 counts
-    /// `pgactivate` and no `pgrefill` then, and kswapd the other way).
+    /// `pgactivate` and no `pgrefill` then, and for the others `pgrefill` alone).
     Moved(CpuId),
 }
 
