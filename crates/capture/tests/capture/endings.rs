@@ -149,24 +149,43 @@ fn a_process_that_is_not_there_or_not_ours_is_refused() {
     assert!(matches!(error, CaptureError::NotOurs { .. }), "{error}");
 }
 
-/// A shell that has a child and memory before anybody comes; after 300 ms it is let go.
+/// A service with its children, who end when the test does, however that is: who lives on holds its output open.
+struct Service(std::process::Child);
+
+impl Service {
+    fn begin(script: &str, folder: &std::path::Path) -> Self {
+        let mut shell = std::process::Command::new("bash");
+        std::os::unix::process::CommandExt::process_group(&mut shell, 0);
+        Self(shell.args(["-c", script]).current_dir(folder).spawn().unwrap())
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let group = self.0.id().to_string();
+        let _ = std::process::Command::new("pkill").args(["-KILL", "-g", &group]).status();
+        let _ = self.0.wait();
+    }
+}
+
+/// A shell that has a child and memory before anybody comes; after 2 s it is let go.
 #[test]
 fn what_a_service_has_when_we_come_is_told_with_its_children() {
     let folder = tempfile::tempdir().unwrap();
     let script =
         "x=$(head -c 3000000 /dev/zero | tr '\\0' x); (while :; do cat in > out; sleep 0.02; done) & wait";
     std::fs::write(folder.path().join("in"), "some text").unwrap();
-    let mut shell = std::process::Command::new("bash");
-    let mut shell = shell.args(["-c", script]).current_dir(&folder).spawn().unwrap();
+    let mut service = Service::begin(script, folder.path());
+    let shell = service.0.id();
     until(|| folder.path().join("out").exists());
     let mut operations = Vec::new();
     let mut sink = |piece: pagetide_capture::Piece| {
         operations.extend(piece.operations);
         Ok(())
     };
-    let options = Options { length: Some(std::time::Duration::from_millis(300)), ..options() };
+    let options = Options { length: Some(std::time::Duration::from_secs(2)), ..options() };
     let began = std::time::Instant::now();
-    let captured = processes(&[shell.id()], &options, &AtomicUsize::new(0), &mut sink).unwrap();
+    let captured = processes(&[shell], &options, &AtomicUsize::new(0), &mut sink).unwrap();
     assert_eq!(captured.ended, Ended::Left);
     assert!(began.elapsed() < std::time::Duration::from_secs(20));
     assert!(captured.trace.tasks.len() > 2, "{:?}", captured.trace.tasks);
@@ -178,11 +197,8 @@ fn what_a_service_has_when_we_come_is_told_with_its_children() {
     assert!(cached > 0, "the program is in memory");
     assert!(of(trace::OperationKind::Read).any(|one| one.len == 9));
     // It goes on as before.
-    assert_eq!(follower_of(shell.id()), 0);
+    assert_eq!(follower_of(shell), 0);
     std::fs::remove_file(folder.path().join("out")).unwrap();
     until(|| folder.path().join("out").exists());
-    assert!(folder.path().join("out").exists() && shell.try_wait().unwrap().is_none());
-    std::process::Command::new("pkill").args(["-P", &shell.id().to_string()]).status().unwrap();
-    shell.kill().unwrap();
-    shell.wait().unwrap();
+    assert!(folder.path().join("out").exists() && service.0.try_wait().unwrap().is_none());
 }
