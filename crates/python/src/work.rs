@@ -173,12 +173,14 @@ pub(crate) fn watched<T: Send>(
     watcher: Option<&Bound<'_, PyAny>>,
     work: impl FnOnce() -> T + Send,
 ) -> Worked<T> {
+    // The first look is before anything begins: work that is short is told of, too.
+    let mut stopped_by = watch.look(py, watcher).err();
+    watch.stop.fetch_or(stopped_by.is_some(), Ordering::Relaxed);
     std::thread::scope(|scope| {
         let worker = scope.spawn(|| {
             let _over = Over(watch);
             work()
         });
-        let mut stopped_by = None;
         loop {
             let is_over = py.detach(|| watch.wait());
             if stopped_by.is_none()
