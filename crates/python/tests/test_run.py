@@ -104,6 +104,14 @@ def test_nothing_is_drawn_where_nobody_looks(small: pagetide.Scenario, capfd: py
     assert capfd.readouterr() == ("", "")
 
 
+def test_a_run_that_is_over_at_once_is_told_of_before_it_begins() -> None:
+    seen: list[pagetide.Progress] = []
+    scenario = pagetide.Scenario("hot-and-stream", mem="32M", params={"hot": "64k", "stream": "64k"})
+    pagetide.run(scenario, progress=seen.append)
+    assert (seen[0].done, seen[0].total, seen[0].is_over) == (0, 1, False)
+    assert [one.is_over for one in seen].count(True) == 1 and seen[-1].is_over
+
+
 def test_progress_that_is_wanted_is_drawn(small: pagetide.Scenario, capfd: pytest.CaptureFixture[str]) -> None:
     pagetide.compare(small, kernels=["linux-5.4", "linux-6.12"], seeds=8, progress=True)
     drawn = capfd.readouterr()

@@ -11,7 +11,7 @@ use units::{PAGE_SIZE, Pfn};
 use crate::cache::in_flight::PageRange;
 use crate::cache::io::count_runs;
 use crate::handle::Kernel;
-use crate::machine::{Machine, WaitReason};
+use crate::machine::Machine;
 use crate::writeback::plug::REQUEST_PAGES;
 use crate::writeback::request::Plug;
 
@@ -32,8 +32,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     async fn submit_in_turn(&self, plug: &mut Plug) {
         for request in plug.take() {
             while self.is_queue_of_device_full(request.device) {
-                let queue = self.shared.wait.requests;
-                let _ = self.machine().wait(queue, WaitReason::RequestQueue, None).await;
+                self.wait_for_a_request().await;
             }
             self.submit_write(request);
         }

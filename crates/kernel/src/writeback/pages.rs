@@ -9,7 +9,7 @@ use mm::base::event::Trace;
 
 use crate::files::inode::Inode;
 use crate::handle::Kernel;
-use crate::machine::{CostOp, Machine, WaitReason};
+use crate::machine::{CostOp, Machine};
 use crate::writeback::plug::REQUEST_PAGES;
 use crate::writeback::request::Plug;
 
@@ -86,8 +86,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     async fn wait_for_request_slot(&self, inode: &Inode, plug: &mut Plug) {
         while self.is_queue_full(inode) || self.are_runs_in_flight(inode.device) {
             self.submit_plug(plug);
-            let queue = self.shared.wait.requests;
-            let _ = self.machine().wait(queue, WaitReason::RequestQueue, None).await;
+            self.wait_for_a_request().await;
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::cache::in_flight::PageRange;
 use crate::files::inode::Inode;
 use crate::fs::Filesystem;
 use crate::handle::Kernel;
-use crate::machine::{IoKind, IoRequest, Machine};
+use crate::machine::{IoKind, IoRequest, Machine, WaitReason};
 use crate::writeback::request::{Plug, Request};
 
 /// The longest request: 512 KiB.
@@ -153,9 +153,16 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.is_queue_of_device_full(inode.device)
     }
 
+    /// Whether that of a device does.
     pub(crate) fn is_queue_of_device_full(&self, device: u16) -> bool {
         let most = self.machine().build().requests_max.unwrap_or(REQUESTS_MAX);
         self.flusher_of(device, |flusher| flusher.requests >= most)
+    }
+
+    /// Sleeps until a request is complete.
+    pub(crate) async fn wait_for_a_request(&self) {
+        let queue = self.shared.wait.requests;
+        let _ = self.machine().wait(queue, WaitReason::RequestQueue, None).await;
     }
 
     /// Reclaim writes single dirty pages (`pageout`), as long as the device is not congested. XFS gives kswapd

@@ -178,7 +178,7 @@ impl PageCache {
                     continue;
                 }
                 let young = self.take_young_pages(core, id, first..end, at, &mut found);
-                if young > 0 && is_dense(young, end - first) {
+                if is_dense(young, end - first) {
                     gens.filters.add(max_seq + 1, table);
                 }
             }

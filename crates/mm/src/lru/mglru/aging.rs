@@ -162,8 +162,8 @@ impl Lru {
             walked.get(&table.mapped()).is_some_and(|is_new| *is_new || gens.filters.visits(max_seq, *table))
         });
         for (table, found) in tables {
-            let entries: u32 = found.iter().map(|&pfn| core.alloc.frames.pages(pfn)).sum();
-            if is_dense(entries, TABLE_PAGES) {
+            let young: u32 = found.iter().map(|&pfn| core.alloc.frames.pages(pfn)).sum();
+            if is_dense(young, TABLE_PAGES) {
                 self.gens_mut(at).filters.add(max_seq + 1, table);
             }
             for pfn in found {
@@ -184,14 +184,15 @@ impl Lru {
         let (access, max_seq) = (gens.access, gens.max_seq);
         let known = flags.has_any(PageFlags::REFERENCED.set(PageFlags::WORKINGSET));
         let is_youngest = access::generation(flags) == slot(max_seq);
-        core.alloc.frames.put_flags(pfn, flags.set(PageFlags::REFERENCED));
-        match (access, how) {
-            (GenAccess::Accesses, _) if !known => return,
-            (GenAccess::Accesses, _) => core.alloc.frames.set_flags(pfn, PageFlags::WORKINGSET),
-            (GenAccess::Reads, Promotion::Listed) => {
-                core.alloc.frames.put_flags(pfn, access::forgotten(flags));
-            }
-            (GenAccess::Reads, Promotion::Moved(_)) => core.alloc.frames.put_flags(pfn, flags),
+        let marked = match (access, how) {
+            (GenAccess::Accesses, _) if known => flags.set(PageFlags::REFERENCED).set(PageFlags::WORKINGSET),
+            (GenAccess::Accesses, _) => flags.set(PageFlags::REFERENCED),
+            (GenAccess::Reads, Promotion::Listed) => access::forgotten(flags),
+            (GenAccess::Reads, Promotion::Moved(_)) => flags,
+        };
+        core.alloc.frames.put_flags(pfn, marked);
+        if access == GenAccess::Accesses && !known {
+            return;
         }
         match how {
             Promotion::Listed => self.promote(core, pfn, max_seq),

@@ -7,8 +7,7 @@
 //! ```
 //! So a table in which little is young is left to eviction, until that finds more. A walk passes mappings by whose
 //! program has not run since the last one; where it passes all by, it leaves the filter of the next walk as it was two
-//! walks ago (a hypothesis that a virtual machine with 6.12 bears out: 1,356,228 KiB read, 1,375,968 with it and
-//! 2,556,616 without).
+//! walks ago. That is a hypothesis, held to a virtual machine with 6.12 in `docs/cases/multi-gen-parts.md`.
 //!
 //! Sets stand for the filters, which now and then say yes of a table that is in none. Left out: that a process is what
 //! is new and runs, not a mapping, that those with fewer than 64 pages are passed by, and the bits of upper tables,

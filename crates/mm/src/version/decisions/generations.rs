@@ -54,7 +54,8 @@ decisions! {
 
     /// Which type generations evict, where both can be (MGLRU 5.1, 6.3).
     GenTypes = "the type that generations evict" {
-        /// Files, and anonymous pages where there are none to be had.
+        /// Files, and anonymous pages where there are none to be had, or where their oldest generation is older (up to
+        /// 6.13).
         FilesFirst,
         /// The one that loses less by it, as refaults and `vm.swappiness` say (6.1).
         ByRefaults,
