@@ -16,12 +16,17 @@ pub const OBJECTS_MAX: u32 = 1 << 22;
 /// Bits behind the point of a logarithm.
 const LOG_SHIFT: u32 = 32;
 
+/// Objects up to this rank have a bucket of their own in any sequence.
+const SINGLE: u32 = 128;
+
 /// An endless sequence of object numbers from 0, the most popular, to `objects - 1`.
 #[derive(Debug, Clone)]
 pub struct Zipf {
     buckets: Vec<Bucket>,
     /// What a bucket's threshold is compared with: the sum of all weights.
     full: u64,
+    /// The first object of each bucket, and one past the last of all, where buckets stand for several.
+    groups: Option<Vec<u32>>,
     random: Stream,
 }
 
@@ -44,7 +49,29 @@ impl Zipf {
         let powers = Powers::new();
         let weights: Vec<u64> = (1..=objects).map(|rank| powers.weight(rank, skew_percent)).collect();
         let full = weights.iter().sum();
-        Self { buckets: alias_table(&weights, full), full, random: seed.stream("zipf") }
+        Self { buckets: alias_table(&weights, full), full, groups: None, random: seed.stream("zipf") }
+    }
+
+    /// The same law in a table of some ten kilobytes, however many objects there are: behind the first 128,
+    /// neighbours whose ranks differ by less than 1 % are drawn alike. For whoever pays for memory.
+    ///
+    /// # Panics
+    /// As [`Zipf::new`].
+    pub fn in_groups(objects: u32, skew_percent: u32, seed: Seed) -> Self {
+        assert!((1..=OBJECTS_MAX).contains(&objects), "{objects} objects are none or too many");
+        let powers = Powers::new();
+        let mut firsts = vec![0];
+        let mut weights = Vec::new();
+        let mut first = 0;
+        while first < objects {
+            let past = (first + 1 + first / SINGLE).min(objects);
+            weights.push((first..past).map(|object| powers.weight(object + 1, skew_percent)).sum());
+            firsts.push(past);
+            first = past;
+        }
+        let full = weights.iter().sum();
+        let buckets = alias_table(&weights, full);
+        Self { buckets, full, groups: Some(firsts), random: seed.stream("zipf") }
     }
 }
 
@@ -56,7 +83,10 @@ impl Iterator for Zipf {
         let own = self.random.below(self.buckets.len() as u64);
         let bucket = self.buckets[own as usize];
         let is_own = self.random.below(self.full) < bucket.threshold;
-        Some(if is_own { own } else { u64::from(bucket.alias) })
+        let drawn = if is_own { own } else { u64::from(bucket.alias) };
+        let Some(firsts) = &self.groups else { return Some(drawn) };
+        let (first, past) = (u64::from(firsts[drawn as usize]), u64::from(firsts[drawn as usize + 1]));
+        Some(first + if past - first > 1 { self.random.below(past - first) } else { 0 })
     }
 }
 
@@ -178,6 +208,38 @@ mod tests {
         // 12 : 6 : 4 : 3 of 25.
         for (count, expected) in drawn.into_iter().zip([12_000_u32, 6_000, 4_000, 3_000]) {
             assert!(count.abs_diff(expected) < 300, "{drawn:?}");
+        }
+    }
+
+    #[test]
+    fn groups_are_as_popular_as_their_objects() {
+        const OBJECTS: u32 = 20_000;
+        const DRAWS: usize = 400_000;
+        let counted = |zipf: Zipf| {
+            // By powers of two.
+            let mut drawn = [0_u32; 16];
+            zipf.take(DRAWS).for_each(|object| drawn[(object + 1).ilog2() as usize] += 1);
+            drawn
+        };
+        for skew in [0, 60, 99, 140] {
+            let single = counted(Zipf::new(OBJECTS, skew, Seed(1)));
+            let grouped = Zipf::in_groups(OBJECTS, skew, Seed(1));
+            assert!(grouped.buckets.len() < 800, "{} buckets", grouped.buckets.len());
+            for (power, (grouped, single)) in counted(grouped).into_iter().zip(single).enumerate() {
+                // Five standard deviations of the difference.
+                let deviation = (f64::from(grouped) + f64::from(single)).sqrt();
+                let off = f64::from(grouped.abs_diff(single));
+                assert!(off <= 5.0 * deviation + 1.0, "skew {skew}, 2^{power}: {grouped}, not {single}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_object_comes_out_of_its_group() {
+        for objects in [1, 2, 127, 128, 129, 300] {
+            let mut seen = vec![false; objects as usize];
+            Zipf::in_groups(objects, 0, Seed(3)).take(20_000).for_each(|object| seen[object as usize] = true);
+            assert!(seen.iter().all(|&seen| seen), "{objects}: {seen:?}");
         }
     }
 

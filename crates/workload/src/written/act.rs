@@ -490,8 +490,13 @@ impl<S: System> Actor<S> {
             _ => {
                 let workload = &self.plan.definition.name;
                 let name = format!("{workload}/{}/step{}", self.who.name, work.id);
-                let draw = work.draw.as_ref().map(|draw| format!("{workload}/{draw}"));
-                let walk = Walk::new(order, places.max(1), self.sys.seed(), &name, draw.as_deref());
+                // Popular places are so for everybody, an order is a step's own.
+                let order_by = match (&work.draw, order) {
+                    (Some(draw), _) => format!("{workload}/{draw}"),
+                    (None, Order::Zipf(_)) => format!("{workload}/popularity of {}", work.on),
+                    (None, _) => format!("{name}/places"),
+                };
+                let walk = Walk::new(order, places.max(1), self.sys.seed(), &name, order_by);
                 Going { key, places, walk, by_bytes, left }
             }
         }
