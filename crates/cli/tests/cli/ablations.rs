@@ -19,34 +19,34 @@ fn each_kernel_is_a_row_and_each_feature_has_its_effects() {
      changed                         hot_pages_      reread_  stream_mib_   memcg_
                                         cached,  seconds, µs  per_second,  pgscan,
                                           pages                     MiB/s    pages
-     nothing                                239        70.79         5697     8962
-     +root-aging                            256        39.6          5826     9475
-     -shared-memcg-walk                     238        65.69         5567     9304
-     +root-aging -shared-memcg-walk         256        39.6          5648     9303
+     nothing                                242        63.43         5654     9479
+     +root-aging                            256        39.6          5826     9488
+     -shared-memcg-walk                     243        65.13         5709     8957
+     +root-aging -shared-memcg-walk         256        39.6          5694     8934
 
-    effects on hot_pages_cached, which is 239 pages with nothing changed
+    effects on hot_pages_cached, which is 242 pages with nothing changed
      of                                effect, pages  % of that  verdict
-     +root-aging                               +17.5     +7.3 %  better
-     -shared-memcg-walk                         -0.5     -0.2 %  worse
-     +root-aging x -shared-memcg-walk           +0.5     +0.2 %  more together
+     +root-aging                               +13.5     +5.6 %  better
+     -shared-memcg-walk                         +0.5     +0.2 %  better
+     +root-aging x -shared-memcg-walk           -0.5     -0.2 %  less together
 
-    effects on reread_seconds, which is 70.79 µs with nothing changed
+    effects on reread_seconds, which is 63.43 µs with nothing changed
      of                                effect, µs  % of that  verdict
-     +root-aging                           -28.6     -40.5 %  better
-     -shared-memcg-walk                     -2.55     -3.6 %  below resolution
-     +root-aging x -shared-memcg-walk       +2.55     +3.6 %  below resolution
+     +root-aging                          -24.7      -38.9 %  better
+     -shared-memcg-walk                    +0.849     +1.3 %  below resolution
+     +root-aging x -shared-memcg-walk      -0.849     -1.3 %  below resolution
 
-    effects on stream_mib_per_second, which is 5697 MiB/s with nothing changed
+    effects on stream_mib_per_second, which is 5654 MiB/s with nothing changed
      of                                effect, MiB/s  % of that  verdict
-     +root-aging                              +105       +1.8 %  better
-     -shared-memcg-walk                       -154       -2.7 %  worse
-     +root-aging x -shared-memcg-walk          -23.8     -0.4 %  less together
+     +root-aging                               +78.5     +1.4 %  better
+     -shared-memcg-walk                        -38.3     -0.7 %  worse
+     +root-aging x -shared-memcg-walk          -93.4     -1.7 %  less together
 
-    effects on memcg_pgscan, which is 8962 pages with nothing changed
+    effects on memcg_pgscan, which is 9479 pages with nothing changed
      of                                effect, pages  % of that  verdict
-     +root-aging                                +256     +2.9 %  worse
-     -shared-memcg-walk                          +85     +0.9 %  worse
-     +root-aging x -shared-memcg-walk           -257     -2.9 %  less together
+     +root-aging                                  -7     -0.1 %  better
+     -shared-memcg-walk                         -538     -5.7 %  better
+     +root-aging x -shared-memcg-walk            -16     -0.2 %  less together
 
     effect of a feature: mean of the 2 kernels with the change minus mean of the 2
       kernels without it

@@ -16,12 +16,14 @@ use std::rc::Rc;
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
 use mm::pages::tree::Slot;
+use mm::version::rules::ReadaheadPosition;
 use units::{Order, PAGE_SIZE, Pfn};
 
 use crate::cache::add::Place;
 use crate::cache::in_flight::PageRange;
 use crate::cache::look::Found;
 use crate::cache::readahead::LARGEST_FOLIO;
+use crate::cache::window::Readahead;
 use crate::errno::Errno;
 use crate::files::descriptor::OpenFile;
 use crate::files::inode::Inode;
@@ -73,6 +75,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 (index, last_folio) = (index + refused, None);
                 continue;
             }
+            if index > first && self.readahead_position() == ReadaheadPosition::EndOfBatch {
+                file.readahead.set(Readahead { position: Some(index), ..file.readahead.get() });
+            }
             let page = self.get_page(process, file, index, past - index).await?;
             // One access for each folio of the call, unless the last call ended in it.
             if let Some(pfn) = page.filter(|_| page != last_folio) {
@@ -83,14 +88,21 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.machine().charge(CostOp::CopyPage, 1);
             index += 1;
         }
-        let mut readahead = file.readahead.get();
-        readahead.previous = Some(past - 1);
-        file.readahead.set(readahead);
+        let position = match self.readahead_position() {
+            ReadaheadPosition::LastPage => past - 1,
+            ReadaheadPosition::EndOfBatch | ReadaheadPosition::EndOfCall => page_range(offset, end + 1).1 - 1,
+        };
+        let (previous, position) = (Some(past - 1), Some(position));
+        file.readahead.set(Readahead { previous, position, ..file.readahead.get() });
         if process.owes() {
             self.handle_over_high(process).await;
         }
         self.machine().return_to_user().await;
         Ok(end - offset)
+    }
+
+    fn readahead_position(&self) -> ReadaheadPosition {
+        self.mem(|mem| mem.core.rules().readahead_position)
     }
 
     /// The folio in which the last read of this file ended, if this one starts in it.

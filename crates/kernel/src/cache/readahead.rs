@@ -8,7 +8,7 @@ use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
 use mm::pages::tree::Slot;
 use mm::pages::window::Window;
-use mm::version::rules::{ReadaheadEffort, ReadaheadOrder, ReadaheadReclaim};
+use mm::version::rules::{ReadaheadEffort, ReadaheadGap, ReadaheadOrder, ReadaheadReclaim};
 use units::{Order, PAGE_SIZE};
 
 use crate::cache::add::Place;
@@ -44,7 +44,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let max = window.largest(self.shared.readahead_pages);
         let wanted = request.min(max + 1); // More than a window is as good as one page more.
         let history = self.pages_before(file, index, max);
-        if max > 0 && !window.random && window.advance(index, wanted, false, history, max).is_some() {
+        if max > 0 && !window.random && window.miss(index, wanted, history, max).is_some() {
             window.order = 0;
             file.readahead.set(window);
             let order = match self.readahead_order() {
@@ -70,20 +70,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let mut window = file.readahead.get();
         let max = window.largest(self.shared.readahead_pages);
         let request = request.min(max + 1);
-        let expected =
-            index == window.start + window.size - window.async_size || index == window.start + window.size;
-        let from = if expected { index } else { self.first_missing_after(file, index, max) };
-        if from > index && from - index > max {
-            return Ok(());
-        }
-        let advanced = if expected {
-            window.advance(index, request, true, History::NONE, max)
+        if window.is_marker(index) {
+            window.continue_window(max);
         } else {
-            let size = (from - index) + request;
-            window.advance(from, size, true, History::NONE, max)
-        };
-        if advanced.is_none() {
-            return Ok(());
+            let Some(from) = self.first_missing_after(file, index, max) else { return Ok(()) };
+            window.take_over(from, from - index + request, max);
         }
         let order = match self.readahead_order() {
             ReadaheadOrder::OfMarker => u32::from(order.0) + 2,
@@ -92,29 +83,42 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 window.order
             }
         };
-        file.readahead.set(window);
+        // What single pages were read as is no order for the next window.
+        let kept = if self.reads_large_folios() { window.order } else { 0 };
+        file.readahead.set(Readahead { order: kept, ..window });
         self.read_window(process, file, window, order).await
+    }
+
+    fn reads_large_folios(&self) -> bool {
+        self.mem(|mem| self.shared.filesystem.reads_large_folios(mem.core.rules()))
     }
 
     fn readahead_order(&self) -> ReadaheadOrder {
         self.mem(|mem| mem.core.rules().readahead_order)
     }
 
-    /// Pages in memory right before `index`, at most `max`.
+    /// Pages in memory right before `index`, as far as they are looked at: `max` of them.
     fn pages_before(&self, file: &OpenFile, index: u32, max: u32) -> History {
         self.mem(|mem| {
             let pages = (1..=max.min(index))
                 .take_while(|back| !mem.cache.find(file.inode.mapping, index - back).is_vacant())
                 .count() as u32;
-            History { pages, rule: mem.core.rules().readahead_history }
+            let rules = mem.core.rules();
+            let pages = match rules.readahead_gap {
+                ReadaheadGap::AtLast if pages == max => pages.saturating_sub(1),
+                ReadaheadGap::AtLast | ReadaheadGap::Beyond => pages,
+            };
+            History { pages, rule: rules.readahead_history, miss: rules.readahead_miss }
         })
     }
 
-    fn first_missing_after(&self, file: &OpenFile, index: u32, max: u32) -> u32 {
+    /// The first of `max` pages behind `index` that is not in memory, or what passes for it.
+    fn first_missing_after(&self, file: &OpenFile, index: u32, max: u32) -> Option<u32> {
         self.mem(|mem| {
+            let missing = |&next: &u32| mem.cache.find(file.inode.mapping, next).is_vacant();
             (index + 1..=index + max)
-                .find(|&next| !matches!(mem.cache.find(file.inode.mapping, next), Slot::Page(_)))
-                .unwrap_or(index + max + 1)
+                .find(missing)
+                .or((mem.core.rules().readahead_gap == ReadaheadGap::AtLast).then_some(index + max))
         })
     }
 
@@ -144,9 +148,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         window: Readahead,
         order: u32,
     ) -> Result<(), Errno> {
-        let makes_large = self.mem(|mem| self.shared.filesystem.reads_large_folios(mem.core.rules()));
         let marker = Some(window.marker()).filter(|_| !self.ends_unmarked(&file.inode, window));
-        if !makes_large || window.size < 4 || order == 0 {
+        if !self.reads_large_folios() || window.size < 4 || order == 0 {
             return self.read_pages(process, &file.inode, window.start, window.size, marker).await;
         }
         let wanted = order.min(LARGEST_FOLIO).min(window.size.ilog2());

@@ -9,7 +9,7 @@
 //! reads what was asked for. Pure arithmetic: [`super::readahead`] reads the pages. Left out:
 //! what kernels read less than `fadvise` asks for. Windows of faults: [`super::mapped_readahead`].
 
-use mm::version::rules::ReadaheadHistory;
+use mm::version::rules::{ReadaheadHistory, ReadaheadMiss};
 
 /// What an open file remembers of its last reads (`file_ra_state`), in pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub(crate) struct Readahead {
     pub(crate) async_size: u32,
     /// The last page that was read, none at first.
     pub(crate) previous: Option<u32>,
+    /// The page that it was read up to, as the version's `ReadaheadPosition` has it.
+    pub(crate) position: Option<u32>,
     /// `FMODE_RANDOM`: only what is asked for is read.
     pub(crate) random: bool,
     /// `POSIX_FADV_SEQUENTIAL`: windows are twice as large.
@@ -40,6 +42,7 @@ impl Readahead {
             size: 0,
             async_size: 0,
             previous: None,
+            position: None,
             random: false,
             doubled: false,
             misses: 0,
@@ -75,34 +78,16 @@ impl Readahead {
         }
     }
 
-    /// Moves on to the window for `index`, of which `request` pages are wanted. `on_marker`: the
-    /// marker was reached, nothing is missing yet. None: read just what was asked for
-    /// (`ondemand_readahead`).
-    pub(crate) fn advance(
-        &mut self,
-        index: u32,
-        request: u32,
-        on_marker: bool,
-        history: History,
-        max: u32,
-    ) -> Option<()> {
-        let expected = index == self.start + (self.size - self.async_size) || index == self.start + self.size;
-        if index > 0 && self.size > 0 && expected {
-            self.start += self.size;
-            self.size = self.next_size(max);
-            self.async_size = self.size;
-            return Some(());
-        }
-        let sequential = match self.previous {
+    /// Moves on to a window for the page that is missing at `index`, where `request` pages are wanted. None: read just
+    /// what was asked for (`ondemand_readahead`, since 6.11 `page_cache_sync_ra`).
+    pub(crate) fn miss(&mut self, index: u32, request: u32, history: History, max: u32) -> Option<()> {
+        let is_next = self.is_marker(index) || index == self.start + self.size;
+        let sequential = match self.position {
             None => index == 0,
-            Some(previous) => index == previous || index == previous + 1,
+            Some(position) => index == position || index == position + 1,
         };
-        if on_marker {
-            // A marker left by somebody else: go on from the first missing page (given as index).
-            self.start = index;
-            self.size = request.max(1);
-            self.size = self.next_size(max);
-            self.async_size = self.size;
+        if history.miss == ReadaheadMiss::Continues && index > 0 && self.size > 0 && is_next {
+            self.continue_window(max);
         } else if index == 0 || sequential || request > max {
             self.start = index;
             self.size = Self::initial_size(request, max);
@@ -126,6 +111,27 @@ impl Readahead {
         Some(())
     }
 
+    /// Whether the last window has its marker here.
+    pub(crate) const fn is_marker(self, index: u32) -> bool {
+        self.size > 0 && index == self.marker()
+    }
+
+    /// The marker of the last window was reached: on to the next one (`page_cache_async_ra`).
+    pub(crate) fn continue_window(&mut self, max: u32) {
+        self.start += self.size;
+        self.size = self.next_size(max);
+        self.async_size = self.size;
+    }
+
+    /// A marker that somebody else left was reached `at_hand` pages before the first missing one, `from`. What is at
+    /// hand counts as the window before.
+    pub(crate) fn take_over(&mut self, from: u32, at_hand: u32, max: u32) {
+        self.start = from;
+        self.size = at_hand.max(1);
+        self.size = self.next_size(max);
+        self.async_size = self.size;
+    }
+
     /// A marker was reached: folios of the new window are two orders larger than those of the last one, and it ends
     /// where such a folio does (`page_cache_async_ra`; MECHANISMS-510-72 2.3).
     pub(crate) fn raise_order(&mut self, max: u32) {
@@ -145,17 +151,16 @@ impl Readahead {
     }
 }
 
-/// Pages in memory right before one that is missing: what other reads, of any descriptor, have left there.
+/// Pages in memory right before one that is missing: what other reads, of any descriptor, have left there. And how a
+/// kernel goes by them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct History {
     pub(crate) pages: u32,
     pub(crate) rule: ReadaheadHistory,
+    pub(crate) miss: ReadaheadMiss,
 }
 
 impl History {
-    /// Where nobody looks.
-    pub(crate) const NONE: Self = Self { pages: 0, rule: ReadaheadHistory::MoreThanAsked };
-
     /// The first window of a read of `request` pages at `index` that continues what is there; `None` where it is too
     /// little for that (`try_context_readahead`, `page_cache_sync_ra`).
     fn window(self, index: u32, request: u32, max: u32) -> Option<u32> {
@@ -182,14 +187,22 @@ pub(crate) const READAHEAD_PAGES_MAX: u32 = 1 << 16;
 mod tests {
     use super::*;
 
+    fn history(pages: u32, miss: ReadaheadMiss) -> History {
+        History { pages, rule: ReadaheadHistory::MoreThanAsked, miss }
+    }
+
     fn windows(reads: &[(u32, u32, bool)], max: u32) -> Vec<(u32, u32, u32)> {
         let mut state = Readahead::new();
         reads
             .iter()
-            .map(|&(index, request, marker)| {
-                state
-                    .advance(index, request, marker, History::NONE, max)
-                    .expect("a sequential read has a window");
+            .map(|&(index, request, on_marker)| {
+                if on_marker {
+                    assert!(state.is_marker(index));
+                    state.continue_window(max);
+                } else {
+                    let none = history(0, ReadaheadMiss::Continues);
+                    state.miss(index, request, none, max).expect("a sequential read has a window");
+                }
                 (state.start, state.size, state.marker())
             })
             .collect()
@@ -213,13 +226,48 @@ mod tests {
         );
     }
 
+    /// Measured on 5.10 and 6.12.
+    #[test]
+    fn a_marker_of_another_read_asks_for_twice_what_is_there() {
+        let mut state = Readahead { start: 5000, size: 3, async_size: 1, ..Readahead::new() };
+        // The marker at 14, what is missing begins at 15: 2 pages are at hand.
+        assert!(!state.is_marker(14));
+        state.take_over(15, 2, 32);
+        assert_eq!((state.start, state.size, state.marker()), (15, 4, 15));
+    }
+
+    /// Measured: a read of 33 pages finds its marker's page in memory, and misses the last one. One of 58 reaches the
+    /// next window's marker on 5.10, and not on 6.12.
+    #[test]
+    fn a_miss_behind_the_window_goes_on_or_looks_back() {
+        let next = |miss| {
+            let mut state = Readahead { start: 1000, size: 32, async_size: 16, ..Readahead::new() };
+            state.miss(1032, 26, history(32, miss), 32).expect("a window");
+            (state.start, state.size, state.marker())
+        };
+        assert_eq!(next(ReadaheadMiss::Continues), (1032, 32, 1048));
+        assert_eq!(next(ReadaheadMiss::LooksBack), (1032, 32, 1063));
+    }
+
+    /// Measured: pages to 99 were read, 100 is in memory, 101 missing. A guest of 5.10 reads what was asked for, those
+    /// of 6.12 and 7.2 a first window.
+    #[test]
+    fn a_read_that_ends_with_a_page_stands_at_the_next_one() {
+        let next = |position: u32| {
+            let mut state = Readahead { position: Some(position), ..Readahead::new() };
+            state.miss(101, 2, history(1, ReadaheadMiss::LooksBack), 32).map(|()| state.size)
+        };
+        assert_eq!(next(99), None, "the last page that was read");
+        assert_eq!(next(100), Some(4), "the page of the byte behind it");
+    }
+
     /// (end, order) of the windows of a stream of 128 KiB reads.
     fn ends_and_orders(count: usize, max: u32) -> Vec<(u32, u32)> {
         let mut state = Readahead::new();
-        assert_eq!(state.advance(0, 32, false, History::NONE, max), Some(()));
+        state.miss(0, 32, history(0, ReadaheadMiss::LooksBack), max).expect("a window");
         let mut seen = vec![(state.start + state.size, state.order)];
         while seen.len() < count {
-            assert_eq!(state.advance(state.marker(), 32, true, History::NONE, max), Some(()));
+            state.continue_window(max);
             state.raise_order(max);
             assert_eq!(state.marker(), state.start, "always one window ahead");
             seen.push((state.start + state.size, state.order));
@@ -251,14 +299,14 @@ mod tests {
 
     fn read(history: u32, request: u32, rule: ReadaheadHistory) -> Option<(u32, u32)> {
         let mut state = Readahead::new();
-        let history = History { pages: history, rule };
-        state.advance(1000, request, false, history, 32).map(|()| (state.start, state.size))
+        let history = History { pages: history, rule, miss: ReadaheadMiss::Continues };
+        state.miss(1000, request, history, 32).map(|()| (state.start, state.size))
     }
 
     #[test]
     fn a_miss_in_the_middle_of_nothing_opens_no_window() {
         let mut state = Readahead::new();
-        assert_eq!(state.advance(1000, 4, false, History::NONE, 32), None);
+        assert_eq!(state.miss(1000, 4, history(0, ReadaheadMiss::LooksBack), 32), None);
         assert_eq!(state, Readahead::new());
     }
 

@@ -156,6 +156,9 @@ const RULES_2632: Rules = Rules {
     readahead_effort: ReadaheadEffort::Insists,
     readahead_reclaim: ReadaheadReclaim::AsFile,
     readahead_history: ReadaheadHistory::AnyPage,
+    readahead_miss: ReadaheadMiss::Continues,
+    readahead_gap: ReadaheadGap::AtLast,
+    readahead_position: ReadaheadPosition::LastPage,
     dirty_spread: DirtySpread::Any,
     watermark_test: WatermarkTest::HalvedByOrder,
     mark_gap: MarkGap::QuarterOfMin,
@@ -326,6 +329,7 @@ const RULES_61: Rules = RULES_510.edited(&[
     Rule::SlabDebt(SlabDebt::PerCgroup),
     Rule::PcpGeneration(PcpGeneration::HighOrder),
     Rule::ReadaheadFolios(ReadaheadFolios::Large),
+    Rule::ReadaheadPosition(ReadaheadPosition::EndOfBatch),
     Rule::StatFreshness(StatFreshness::Threshold),
     Rule::Throttle(Throttle::ReclaimThrottle),
     Rule::InodeLru(InodeLru::WithoutPages),
@@ -343,6 +347,9 @@ const RULES_61: Rules = RULES_510.edited(&[
 
 const RULES_612: Rules = RULES_61.edited(&[
     Rule::StatFreshness(StatFreshness::Periodic),
+    Rule::ReadaheadMiss(ReadaheadMiss::LooksBack),
+    Rule::ReadaheadGap(ReadaheadGap::Beyond),
+    Rule::ReadaheadPosition(ReadaheadPosition::EndOfCall),
     Rule::AdvisedAccess(AdvisedAccess::NeitherCounts),
     Rule::FaultCount(FaultCount::Completed),
     Rule::Writepage(Writepage::Never),

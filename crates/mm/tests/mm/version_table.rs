@@ -189,6 +189,16 @@ fn every_version_decides_as_its_sources_say() {
     pages before a miss that make it part of a run
       ReadaheadHistory(AnyPage): 2.6.32
       ReadaheadHistory(MoreThanAsked): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
+    a miss where the next window was to begin
+      ReadaheadMiss(Continues): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1
+      ReadaheadMiss(LooksBack): 6.12 7.2
+    a gap that readahead does not find
+      ReadaheadGap(AtLast): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1
+      ReadaheadGap(Beyond): 6.12 7.2
+    the position that makes a miss sequential
+      ReadaheadPosition(LastPage): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
+      ReadaheadPosition(EndOfBatch): 6.1
+      ReadaheadPosition(EndOfCall): 6.12 7.2
     zones for pages that are about to be dirty
       DirtySpread(Any): 2.6.32
       DirtySpread(BelowLimit): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2

@@ -28,6 +28,7 @@ mod plugged_pages;
 mod pressure;
 mod proactive;
 mod program;
+mod readahead;
 mod rules;
 mod sequential_readers;
 mod simoop;

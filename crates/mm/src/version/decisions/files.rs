@@ -127,6 +127,33 @@ decisions! {
         MoreThanAsked,
     }
 
+    /// What a miss right behind the last window is, or where that has its marker.
+    ReadaheadMiss = "a miss where the next window was to begin" {
+        /// The next window begins there (up to 6.10).
+        Continues,
+        /// A miss as any other: pages before it decide (6.11; measured on 6.12 and 7.2).
+        LooksBack,
+    }
+
+    /// What a look for the first gap ahead of a marker, or before a miss, finds where it looks at pages of memory only.
+    ReadaheadGap = "a gap that readahead does not find" {
+        /// The last page that it looked at (`page_cache_next_miss`; measured on 5.10 and 6.1): a window is read from
+        /// there on, as far as it is not in memory.
+        AtLast,
+        /// That there is none: no window (measured on 6.12 and 7.2; since when is not).
+        Beyond,
+    }
+
+    /// Where a file was read up to: a miss there or one page further is sequential.
+    ReadaheadPosition = "the position that makes a miss sequential" {
+        /// The last page of the call before (up to 5.10; measured there).
+        LastPage,
+        /// The byte behind the last one read, also by the call that misses (from 5.11 on; measured on 6.1).
+        EndOfBatch,
+        /// The byte behind the last one of the call before (measured on 6.12 and 7.2; since when is not).
+        EndOfCall,
+    }
+
     /// Where requests for pages that are about to be written go (MECHANISMS 1.9, 10.2).
     DirtySpread = "zones for pages that are about to be dirty" {
         /// Where all go (up to 3.2).
