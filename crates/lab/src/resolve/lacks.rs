@@ -6,14 +6,16 @@
 use std::collections::BTreeMap;
 
 use kernel::Filesystem;
-use mm::base::layout::{HugeSupport, MemoryLayout};
+use mm::base::layout::{HugeSupport, MemoryLayout, PageTables};
 use mm::base::sysctl::Sysctl;
 use mm::reclaim::scan_balance::swappiness_max;
+use mm::version::feature::Feature;
 use mm::version::presets::Version;
 use mm::version::rules::{
     Cgroups, Compaction, HugePages, KswapdDone, NodeReclaim, ProactiveReclaim, Rules, SwapHigh, Writepage,
     Zswap,
 };
+use sim::Hardware;
 use workload::scenario::{ScenarioProblem, Swap};
 use workload::{Need, Scenario, Workload};
 
@@ -155,6 +157,28 @@ pub(crate) fn assumed_of_machine(kernel: &Version, layout: &MemoryLayout) -> Vec
     told
 }
 
+/// Which of the features that `kernel` has beside its version's, or has no longer, cannot show on a machine.
+pub(crate) fn idle_features(kernel: &Version, hardware: &Hardware, layout: &MemoryLayout) -> Vec<String> {
+    let released = &Version::parse(kernel.base).expect("a preset").rules;
+    let idle = |feature: &Feature| match feature {
+        Feature::MglruWalk | Feature::MglruBloom if hardware.build.page_tables != PageTables::Hardware => {
+            Some("no CPU marks accesses in page tables there")
+        }
+        Feature::LargeFolioReadahead | Feature::LargeFolioWrite | Feature::LargeFolioExt4
+            if layout.huge_pages == HugeSupport::Absent =>
+        {
+            Some("its kernels are built without huge pages, and so without large folios of files")
+        }
+        _ => None,
+    };
+    let is_changed = |feature: &&Feature| kernel.rules.has(feature.on()) != released.has(feature.on());
+    let changed = Feature::ALL.iter().filter(is_changed);
+    changed
+        .filter_map(|feature| Some((feature.name(), idle(feature)?)))
+        .map(|(name, why)| format!("`{name}` makes no difference on this machine: {why}"))
+        .collect()
+}
+
 /// What is assumed of `kernel` under a workload on this filesystem.
 pub(crate) fn assumed_of_workload(
     kernel: &Version,
@@ -180,4 +204,35 @@ pub(crate) fn assumed_of_workload(
         }
     }
     told
+}
+
+#[cfg(test)]
+mod tests {
+    use sim::machines;
+    use units::Bytes;
+
+    use super::*;
+
+    #[test]
+    fn features_that_a_guest_of_user_mode_linux_cannot_show_are_named() {
+        let told = |machine, kernel| {
+            let kernel = Version::parse(kernel).expect("a kernel");
+            let (hardware, layout) = machines::build(machine, Bytes(256 << 20), &kernel).expect("a machine");
+            idle_features(&kernel, &hardware, &layout)
+        };
+        assert_eq!(
+            told("guest-uml", "linux-7.2+lru-gen-mglru-walk-large-folio-ext4"),
+            [
+                "`large-folio-ext4` makes no difference on this machine: its kernels are built without huge pages, \
+                 and so without large folios of files",
+                "`mglru-walk` makes no difference on this machine: no CPU marks accesses in page tables there",
+            ]
+        );
+        for (machine, kernel) in [
+            ("guest-uml", "linux-6.12+lru-gen"),
+            ("vm-2cpu", "linux-7.2+lru-gen-mglru-walk-large-folio-ext4"),
+        ] {
+            assert_eq!(told(machine, kernel), [""; 0], "{machine} {kernel}");
+        }
+    }
 }

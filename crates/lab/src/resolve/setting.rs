@@ -79,6 +79,7 @@ impl Setting {
         let spec = MachineSpec::parse(machine).expect("it was just built");
         let mut notes: Vec<String> = spec.assumed(&kernel).into_iter().collect();
         notes.extend(lacks::assumed_of_machine(&kernel, &layout));
+        notes.extend(lacks::idle_features(&kernel, &hardware, &layout));
         Ok(Self { kernel, policy, sysctls, hardware, layout, swap: Swap::NONE, notes })
     }
 
