@@ -201,7 +201,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 let _ = self.sync_mapped_readahead(process, file, index, advice, is_code).await;
                 let slot = self.mem(|mem| mem.cache.find(file.inode.mapping, index));
                 if !matches!(slot, Slot::Page(_)) {
-                    self.read_one_page(process, &file.inode, index).await?;
+                    self.read_one_page(process, &file.inode, index, self.shared.filesystem.page_gfp())
+                        .await?;
                 }
             }
         }

@@ -144,7 +144,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                     // A look would take the marker, which may be on this very page, and lose it.
                     let slot = self.mem(|mem| mem.cache.find(file.inode.mapping, index));
                     if !matches!(slot, Slot::Page(_)) {
-                        self.read_one_page(process, &file.inode, index).await?;
+                        let gfp = self.shared.filesystem.page_gfp();
+                        self.read_one_page(process, &file.inode, index, gfp).await?;
                     }
                 }
             }
@@ -159,9 +160,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         process: &Process,
         inode: &Inode,
         index: u32,
+        gfp: Gfp,
     ) -> Result<(), Errno> {
         self.map_blocks(process, inode, index..index + 1).await?;
-        if self.add_folio(process, inode, Place::page(index), self.shared.filesystem.page_gfp()).await? {
+        if self.add_folio(process, inode, Place::page(index), gfp).await? {
             self.submit_read(inode, index, 1);
         }
         Ok(())
@@ -262,7 +264,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 Found::Ready(pfn) => return Ok((pfn, false)),
                 Found::Marker(_) => {}
                 Found::Locked => self.wait_for_page(inode.mapping, index).await,
-                Found::Missing if keeps_some => self.read_one_page(process, inode, index).await?,
+                Found::Missing if keeps_some => {
+                    self.mem(|mem| mem.note_dirty_full_nodes());
+                    let gfp = self.shared.filesystem.page_gfp() | Gfp::WRITE;
+                    self.read_one_page(process, inode, index, gfp).await?;
+                }
                 Found::Missing => {
                     self.mem(|mem| mem.note_dirty_full_nodes());
                     if self.add_for_write(process, inode, index, largest).await?
