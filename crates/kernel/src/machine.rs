@@ -259,6 +259,8 @@ pub struct KernelBuild {
     pub slab: SlabBuild,
     /// Writes that the queue of a disk holds before their sender sleeps (`nr_requests`); none: 128.
     pub requests_max: Option<u32>,
+    /// Pages of one request to a disk (`max_sectors_kb`); none: 1280 KiB, since 6.14 4 MiB.
+    pub request_pages_max: Option<u32>,
 }
 
 /// A kernel for one CPU: it has no worker that tends per-CPU statistics and lists, and each switch of tasks ends a

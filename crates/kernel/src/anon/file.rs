@@ -82,7 +82,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         Ok(())
     }
 
-    /// `madvise(MADV_WILLNEED)` on a mapping of a file: begins to read all of it that is not in memory.
+    /// `madvise(MADV_WILLNEED)` on a mapping of a file: begins to read what is not in memory of it, as [`Self::read_range`] does.
     ///
     /// # Errors
     /// `NotSup` for anonymous memory; `Killed`.
@@ -94,6 +94,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         let (file, area) = self.mapped_file(process, mapping)?;
         let spec = self.mem(|mem| mem.cache.maps.area(area));
-        self.force_readahead(process, &file, spec.first, spec.pages).await
+        let offset = u64::from(spec.first) * PAGE_SIZE;
+        self.read_range(process, &file, offset, offset + u64::from(spec.pages) * PAGE_SIZE).await
     }
 }

@@ -18,16 +18,12 @@ use units::Order;
 use crate::cache::window::Readahead;
 use crate::errno::Errno;
 use crate::files::descriptor::{Descriptor, OpenFile};
-use crate::files::inode::Inode;
 use crate::handle::Kernel;
 use crate::machine::Machine;
 use crate::tasks::process::Process;
 
 /// More misses than pages found than this, and nothing is read around a miss (`MMAP_LOTSAMISS`).
 const LOTS_OF_MISSES: u32 = 100;
-
-/// Pages that are asked for at once by advice, at least: 2 MiB (`force_page_cache_ra`).
-const FORCED_PAGES: u32 = 512;
 
 impl Descriptor {
     /// Faults found so many pages in memory.
@@ -85,32 +81,4 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         self.async_readahead(process, file, index, max, order).await
     }
-
-    /// Begins to read all of a range that is not in memory (`force_page_cache_ra`).
-    ///
-    /// # Errors
-    /// `Killed`.
-    pub(crate) async fn force_readahead(
-        &self,
-        process: &Process,
-        file: &OpenFile,
-        first: u32,
-        count: u32,
-    ) -> Result<(), Errno> {
-        let step = self.shared.readahead_pages.max(FORCED_PAGES);
-        let end = first.saturating_add(count).min(pages_of(&file.inode));
-        let mut at = first;
-        while at < end {
-            process.check_alive()?;
-            let pages = step.min(end - at);
-            // A failing readahead is no error of the caller.
-            let _ = self.read_pages(process, &file.inode, at, pages, None).await;
-            at += pages;
-        }
-        Ok(())
-    }
-}
-
-fn pages_of(inode: &Inode) -> u32 {
-    u32::try_from(inode.size.get().div_ceil(units::PAGE_SIZE)).expect("sizes are checked at creation")
 }

@@ -2,13 +2,15 @@
 //!
 //! What the manual pages say of Linux: `NORMAL` sets the readahead window to its default size, `SEQUENTIAL` doubles
 //! it, `RANDOM` reads nothing ahead, each for the whole descriptor; `WILLNEED` starts reading the range; `DONTNEED`
-//! starts writing what is dirty of it and then drops the clean pages that are wholly in it. Left out: `NOREUSE`, which
-//! changes nothing; that a kernel reads less than was asked for. Next: [`crate::cache`] reads, [`crate::writeback`]
+//! starts writing what is dirty of it and then drops the clean pages that are wholly in it. Since 3.14 a kernel reads no
+//! more of a range than a request to the disk or a readahead window holds, whatever was asked for. Left out: `NOREUSE`,
+//! which changes nothing; that up to 3.13 no more was read than half of what is free or inactive. Next: [`crate::cache`] reads, [`crate::writeback`]
 //! writes.
 
 use std::rc::Rc;
 
 use mm::base::event::Trace;
+use mm::version::rules::RangeReadahead;
 use units::PAGE_SIZE;
 
 use crate::errno::Errno;
@@ -59,7 +61,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             FileAdvice::Normal => (readahead.random, readahead.doubled) = (false, false),
             FileAdvice::Sequential => (readahead.random, readahead.doubled) = (false, true),
             FileAdvice::Random => readahead.random = true,
-            FileAdvice::WillNeed => self.read_range(process, &file.inode, offset, end).await?,
+            FileAdvice::WillNeed => self.read_range(process, file, offset, end).await?,
             FileAdvice::DontNeed => self.drop_range(&file.inode, offset, end).await,
             FileAdvice::NoReuse => {}
         }
@@ -83,15 +85,24 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ) -> Result<(), Errno> {
         process.check_alive()?;
         self.machine().charge(CostOp::Syscall, 1);
-        self.read_range(process, &file.inode, offset, offset.saturating_add(len)).await?;
+        self.read_range(process, file, offset, offset.saturating_add(len)).await?;
         self.machine().return_to_user().await;
         Ok(())
     }
 
-    /// Without memory for a page the rest is not read, which is no error.
-    async fn read_range(&self, process: &Process, inode: &Inode, offset: u64, end: u64) -> Result<(), Errno> {
+    /// Begins to read what is not in memory of a range, as far as the kernel reads ahead when it is asked to
+    /// (`force_page_cache_ra`). Without memory for a page the rest is not read, which is no error.
+    pub(crate) async fn read_range(
+        &self,
+        process: &Process,
+        file: &OpenFile,
+        offset: u64,
+        end: u64,
+    ) -> Result<(), Errno> {
+        let inode = &file.inode;
         let end = end.min(inode.size.get());
         let (mut index, past) = (page(offset.min(end) / PAGE_SIZE), page(end.div_ceil(PAGE_SIZE)));
+        let past = past.min(index.saturating_add(self.range_pages_max(file)));
         while index < past {
             let count = AT_A_TIME.min(past - index);
             if self.read_pages(process, inode, index, count, None).await.is_err() {
@@ -100,6 +111,16 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             index += count;
         }
         Ok(())
+    }
+
+    fn range_pages_max(&self, file: &OpenFile) -> u32 {
+        let window = file.readahead.get().largest(self.shared.readahead_pages);
+        let request = match self.mem(|mem| mem.core.rules().range_readahead) {
+            RangeReadahead::Whole => return u32::MAX,
+            RangeReadahead::Request1280K => 320,
+            RangeReadahead::Request4M => 1024,
+        };
+        window.max(self.machine().build().request_pages_max.unwrap_or(request))
     }
 
     async fn drop_range(&self, inode: &Rc<Inode>, offset: u64, end: u64) {

@@ -130,6 +130,7 @@ rules! {
     readahead_effort: ReadaheadEffort,
     readahead_reclaim: ReadaheadReclaim,
     readahead_history: ReadaheadHistory,
+    range_readahead: RangeReadahead,
     readahead_miss: ReadaheadMiss,
     readahead_gap: ReadaheadGap,
     readahead_position: ReadaheadPosition,

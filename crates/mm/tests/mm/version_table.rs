@@ -189,6 +189,10 @@ fn every_version_decides_as_its_sources_say() {
     pages before a miss that make it part of a run
       ReadaheadHistory(AnyPage): 2.6.32
       ReadaheadHistory(MoreThanAsked): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
+    reading of a range that will be needed
+      RangeReadahead(Whole): 2.6.32
+      RangeReadahead(Request1280K): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12
+      RangeReadahead(Request4M): 7.2
     a miss where the next window was to begin
       ReadaheadMiss(Continues): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1
       ReadaheadMiss(LooksBack): 6.12 7.2

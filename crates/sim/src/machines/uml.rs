@@ -111,6 +111,7 @@ pub(super) fn follow(hardware: &mut Hardware, kernel: &Version) {
         run: run_cost(measured.follow),
         laid_out: LaidOut::JustBefore,
         requests_max: Some(64),
+        request_pages_max: Some(32),
         slab: SlabBuild { caches: Some(file_caches(measured, kernel)), kept: measured.slab },
     };
     hardware.workload_file = Some(file_cost(measured.follow));

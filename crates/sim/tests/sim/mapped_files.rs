@@ -136,19 +136,32 @@ fn advice_says_how_much_is_read_around_a_fault() {
     }
 }
 
+/// Measured: of 34 MiB a guest in a virtual machine reads 1280 KiB, those of User-Mode Linux 128 KiB.
 #[test]
-fn advice_to_read_all_reads_all() {
+fn advice_to_read_all_reads_what_a_request_to_the_disk_holds() {
+    for (kernel, read) in [("linux-2.6.32", 3000), ("linux-6.1", 320), ("linux-7.2", 1024)] {
+        tell(&machine(kernel), move |sys| async move {
+            let mapping = mapped(&sys, 3000, READ).await?;
+            sys.advise(&mapping, Advice::WillNeed).await?;
+            sys.sleep(Nanos::from_millis(100)).await;
+            assert_eq!(sys.mapping_resident(&mapping, 0, 3000).await?, read, "{kernel}");
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn what_was_read_ahead_is_mapped_sixteen_pages_at_a_time() {
     tell(&machine("linux-6.1"), |sys| async move {
-        let mapping = mapped(&sys, 700, READ).await?;
+        let mapping = mapped(&sys, 300, READ).await?;
         sys.advise(&mapping, Advice::WillNeed).await?;
         sys.sleep(Nanos::from_millis(100)).await;
-        assert_eq!(sys.mapping_resident(&mapping, 0, 700).await?, 700);
         let before = counts(&sys).await;
-        sys.touch_reading(&mapping, 0, 700).await?;
-        assert_eq!(since(&sys, before).await, (44, 0, 700), "a fault for each 16 pages");
+        sys.touch_reading(&mapping, 0, 300).await?;
+        assert_eq!(since(&sys, before).await, (19, 0, 300), "a fault for each 16 pages");
         sys.advise(&mapping, Advice::DontNeed).await?;
         assert_eq!(counts(&sys).await.2, 0, "nothing is mapped, all is in memory");
-        assert_eq!(sys.mapping_resident(&mapping, 0, 700).await?, 700);
+        assert_eq!(sys.mapping_resident(&mapping, 0, 300).await?, 300);
         Ok(())
     });
 }

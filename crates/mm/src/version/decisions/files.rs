@@ -127,6 +127,18 @@ decisions! {
         MoreThanAsked,
     }
 
+    /// How much is read of a range that a program says it will need (`POSIX_FADV_WILLNEED`, `MADV_WILLNEED`,
+    /// `readahead(2)`).
+    RangeReadahead = "reading of a range that will be needed" {
+        /// All of it (up to 3.13).
+        Whole,
+        /// As much as a request to the disk holds, 1280 KiB unless its driver has another limit, or as a window
+        /// ("mm: don't cap request size based on read-ahead setting", 4.10; before that a window; measured on 6.12).
+        Request1280K,
+        /// The same, where a request holds 4 MiB (6.14).
+        Request4M,
+    }
+
     /// What a miss right behind the last window is, or where that has its marker.
     ReadaheadMiss = "a miss where the next window was to begin" {
         /// The next window begins there (up to 6.10).
