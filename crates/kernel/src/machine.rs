@@ -186,7 +186,9 @@ pub enum CostOp {
     FileOpen,
     /// Creating a file, the close with it.
     FileCreate,
-    /// Laying out a page of a file before anything is measured.
+    /// Laying out a file before anything is measured, its pages aside.
+    LayOutFile,
+    /// Laying out a page of it.
     LayOutPage,
     /// Removing a file.
     FileUnlink,

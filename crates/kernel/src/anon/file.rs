@@ -82,7 +82,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         Ok(())
     }
 
-    /// `madvise(MADV_WILLNEED)` on a mapping of a file: begins to read what is not in memory of it, as [`Self::read_range`] does.
+    /// `madvise(MADV_WILLNEED)` on a mapping of a file: begins to read what is not in memory of it, as
+    /// [`Self::read_range`] does.
     ///
     /// # Errors
     /// `NotSup` for anonymous memory; `Killed`.

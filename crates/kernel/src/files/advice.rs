@@ -2,10 +2,10 @@
 //!
 //! What the manual pages say of Linux: `NORMAL` sets the readahead window to its default size, `SEQUENTIAL` doubles
 //! it, `RANDOM` reads nothing ahead, each for the whole descriptor; `WILLNEED` starts reading the range; `DONTNEED`
-//! starts writing what is dirty of it and then drops the clean pages that are wholly in it. Since 3.14 a kernel reads no
-//! more of a range than a request to the disk or a readahead window holds, whatever was asked for. Left out: `NOREUSE`,
-//! which changes nothing; that up to 3.13 no more was read than half of what is free or inactive. Next: [`crate::cache`] reads, [`crate::writeback`]
-//! writes.
+//! starts writing what is dirty of it and then drops the clean pages that are wholly in it. What they do not say: since
+//! 3.14 a kernel reads no more of a range than a request to the disk or a readahead window holds. Left out: `NOREUSE`,
+//! which changes nothing; that up to 3.13 no more was read than half of what is free or inactive. Next:
+//! [`crate::cache`] reads, [`crate::writeback`] writes.
 
 use std::rc::Rc;
 

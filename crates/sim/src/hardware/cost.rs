@@ -91,6 +91,7 @@ const DEFAULTS: [DefaultCost; CostOp::COUNT] = [
     // threads on 8 CPUs: about 100 us without the removal, less what is charged by itself.
     row(CostOp::FileCreate, "file_create", 90_000),
     // Files lie there when a machine starts.
+    row(CostOp::LayOutFile, "lay_out_file", 0),
     row(CostOp::LayOutPage, "lay_out_page", 0),
     // [S0] of the same.
     row(CostOp::FileUnlink, "file_unlink", 30_000),

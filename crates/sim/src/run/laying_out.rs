@@ -12,7 +12,7 @@ use units::{Bytes, Seed};
 use crate::engine::sim::SimKernel;
 use crate::run::sample::Sampler;
 
-/// By how much laying out files takes longer on some days than on the best: guests took 4.9 to 6.7 us a page.
+/// By how much laying out files takes longer at some times than at the best.
 const SPREAD_PERCENT: u64 = 40;
 
 /// Lays `files` out, or tells which one cannot be.
@@ -25,10 +25,12 @@ pub(super) fn lay_out<'f>(
     let lay_out = || {
         for (path, size) in files {
             kernel.lay_out_file(path, *size).map_err(|errno| (&**path, errno))?;
-            // How fast a disk is that day decides where a run begins in the periods of the kernel's workers.
-            let percent = 100 + seed.stream("pace of laying out").below(SPREAD_PERCENT);
-            kernel.machine().charge(CostOp::LayOutPage, size.to_pages_ceil().0 * percent / 100);
         }
+        // How fast a disk is that day decides where a run begins in the periods of the kernel's workers.
+        let percent = 100 + seed.stream("pace of laying out").below(SPREAD_PERCENT);
+        let pages: u64 = files.iter().map(|(_, size)| size.to_pages_ceil().0).sum();
+        kernel.machine().charge(CostOp::LayOutFile, files.len() as u64 * percent / 100);
+        kernel.machine().charge(CostOp::LayOutPage, pages * percent / 100);
         Ok(())
     };
     match kernel.machine().build().laid_out {

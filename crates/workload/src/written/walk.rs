@@ -87,7 +87,8 @@ impl DrawnBy {
 pub(super) const PLACES_MAX: u64 = OBJECTS_MAX as u64;
 
 impl Walk {
-    /// A walk over `places`, at least one, by the stream `name` of `seed`. An order of all places is drawn by `order_by`.
+    /// A walk over `places`, at least one, by the stream `name` of `seed`. An order of all places is drawn by the
+    /// stream `order_by`.
     pub(super) fn new(order: Order, places: u64, seed: Seed, name: &str, order_by: String) -> Self {
         match order {
             Order::Sequential => Self::Sequential { next: 0, places },

@@ -281,6 +281,7 @@ async fn mapped(linux: SimKernel) {
     let how = MapHow { executable: true, ..MapHow::default() };
     let code = linux.map_file(&process, &code, 0, half, how).expect("a file");
     let _ = linux.touch_reading(&process, code, 100, 1).await;
+    let _ = linux.read_ahead(&process, &stream, 0, 16 * MIB).await;
     linux.process_exit(&process);
 }
 
