@@ -131,9 +131,17 @@ impl Page {
         }
     }
 
-    /// Commands of a story whose output nobody sees, all of them or none.
+    /// Commands of a story whose output nobody sees, all of them or none. What leads to figures of real kernels is
+    /// tried out, as on any page.
     fn story(&mut self, script: &str) -> Result<String, String> {
         let commands = typed::commands(script);
+        let is_planned = |command: &String| matches!(typed::way(command), Way::Run(words) if words.ends_with(&[typed::PLAN.to_owned()]));
+        if commands.iter().any(|command| is_planned(command) && !command.contains(typed::PLAN)) {
+            for command in &commands {
+                self.try_out(command)?;
+            }
+            return Ok(String::new());
+        }
         for way in commands.iter().map(|command| typed::way(command)) {
             match way {
                 Way::Not(why) if why != typed::FOREIGN => {

@@ -16,6 +16,8 @@ pub(crate) enum Way {
 /// Settings of `hot-and-stream` that take a moment; the first two are its files.
 const SMALL: [(&str, &str); 4] = [("hot", "1M"), ("stream", "64M"), ("low", "512k"), ("limit", "16M")];
 const SMALL_MEM: &str = "32M";
+/// What a real kernel is to do is planned only.
+pub(super) const PLAN: &str = "--dry-run";
 /// The machine that has no less than this.
 const LARGER: (&str, &str) = ("guest-uml", "64M");
 /// Why a command of others is not tried.
@@ -57,7 +59,7 @@ pub(crate) fn way(command: &str) -> Way {
     }
     let is_large = has(&|word| LARGE.contains(&word));
     if (real || is_large) && PLANS.contains(&first.as_str()) {
-        words.push("--dry-run".to_owned());
+        words.push(PLAN.to_owned());
         return Way::Run(words);
     }
     // A program that is followed for real work, such as a build, works long.
