@@ -135,11 +135,8 @@ impl Page {
     /// tried out, as on any page.
     fn story(&mut self, script: &str) -> Result<String, String> {
         let commands = typed::commands(script);
-        let is_planned = |command: &String| matches!(typed::way(command), Way::Run(words) if words.ends_with(&[typed::PLAN.to_owned()]));
-        if commands.iter().any(|command| is_planned(command) && !command.contains(typed::PLAN)) {
-            for command in &commands {
-                self.try_out(command)?;
-            }
+        if commands.iter().any(|command| typed::is_planned(command)) {
+            commands.iter().try_for_each(|command| self.try_out(command))?;
             return Ok(String::new());
         }
         for way in commands.iter().map(|command| typed::way(command)) {

@@ -90,7 +90,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         let position = match self.readahead_position() {
             ReadaheadPosition::LastPage => past - 1,
-            ReadaheadPosition::EndOfBatch | ReadaheadPosition::EndOfCall => page_range(offset, end + 1).1 - 1,
+            ReadaheadPosition::EndOfBatch | ReadaheadPosition::EndOfCall => page_range(end, end).0,
         };
         let (previous, position) = (Some(past - 1), Some(position));
         file.readahead.set(Readahead { previous, position, ..file.readahead.get() });

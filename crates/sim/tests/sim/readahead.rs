@@ -1,5 +1,5 @@
 //! Windows of readahead, held to what guests of User-Mode Linux read: calls of one program, and the pages that each
-//! of them brought from the disk (`pgpgin`). Hundreds of random calls agree as well, to the page.
+//! of them brought from the disk (`pgpgin`).
 
 use mm::base::layout::HugeSupport;
 use pagetide_sim::{SimRun, SimSystem};

@@ -45,11 +45,7 @@ impl Zipf {
     /// # Panics
     /// When there are no objects or more than [`OBJECTS_MAX`].
     pub fn new(objects: u32, skew_percent: u32, seed: Seed) -> Self {
-        assert!((1..=OBJECTS_MAX).contains(&objects), "{objects} objects are none or too many");
-        let powers = Powers::new();
-        let weights: Vec<u64> = (1..=objects).map(|rank| powers.weight(rank, skew_percent)).collect();
-        let full = weights.iter().sum();
-        Self { buckets: alias_table(&weights, full), full, groups: None, random: seed.stream("zipf") }
+        Self { groups: None, ..Self::with(objects, skew_percent, seed, |_| 1) }
     }
 
     /// The same law in a table of some ten kilobytes, however many objects there are: behind the first 128,
@@ -58,13 +54,18 @@ impl Zipf {
     /// # Panics
     /// As [`Zipf::new`].
     pub fn in_groups(objects: u32, skew_percent: u32, seed: Seed) -> Self {
+        Self::with(objects, skew_percent, seed, |first| 1 + first / SINGLE)
+    }
+
+    /// A sequence whose bucket that begins with an object stands for as many as `width` says.
+    fn with(objects: u32, skew_percent: u32, seed: Seed, width: fn(u32) -> u32) -> Self {
         assert!((1..=OBJECTS_MAX).contains(&objects), "{objects} objects are none or too many");
         let powers = Powers::new();
         let mut firsts = vec![0];
         let mut weights = Vec::new();
         let mut first = 0;
         while first < objects {
-            let past = (first + 1 + first / SINGLE).min(objects);
+            let past = (first + width(first)).min(objects);
             weights.push((first..past).map(|object| powers.weight(object + 1, skew_percent)).sum());
             firsts.push(past);
             first = past;

@@ -17,7 +17,7 @@ pub(crate) enum Way {
 const SMALL: [(&str, &str); 4] = [("hot", "1M"), ("stream", "64M"), ("low", "512k"), ("limit", "16M")];
 const SMALL_MEM: &str = "32M";
 /// What a real kernel is to do is planned only.
-pub(super) const PLAN: &str = "--dry-run";
+const PLAN: &str = "--dry-run";
 /// The machine that has no less than this.
 const LARGER: (&str, &str) = ("guest-uml", "64M");
 /// Why a command of others is not tried.
@@ -35,6 +35,12 @@ pub(crate) fn commands(script: &str) -> Vec<String> {
     let script = script.replace("\\\n", " ");
     let lines = script.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines.map(str::to_owned).collect()
+}
+
+/// Whether `command` does more where it is typed than where it is tried.
+pub(crate) fn is_planned(command: &str) -> bool {
+    let Way::Run(words) = way(command) else { return false };
+    !command.contains(PLAN) && words.last().is_some_and(|word| word == PLAN)
 }
 
 /// How `command` is tried.
