@@ -9,7 +9,7 @@ use units::{CpuId, Pfn};
 
 use crate::base::event::{Reason, Trace};
 use crate::base::frame::PageFlags;
-use crate::base::ids::{AnonId, MappingId, MemcgId};
+use crate::base::ids::{AnonId, FileAreaId, MappingId, MemcgId};
 use crate::base::layout::PageTables;
 use crate::base::sysctl::Sysctl;
 use crate::base::vmstat::VmEvent;
@@ -305,8 +305,8 @@ impl<T: Trace> Memory<T> {
     }
 
     /// `MADV_COLD` on `count` pages from `first`: [`crate::pages::advice`].
-    pub fn anon_cool(&mut self, anon: AnonId, first: u32, count: u32) {
-        advice::cool(&mut self.anon, &mut self.core, &mut self.lru, anon, first, count);
+    pub fn anon_cool(&mut self, cpu: CpuId, anon: AnonId, first: u32, count: u32) {
+        advice::cool(&mut self.anon, &mut self.core, &mut self.lru, cpu, anon, first, count);
     }
 
     /// `MADV_PAGEOUT` on `count` pages from `first`, at most 512: reclaim decides on them at once.
@@ -314,6 +314,19 @@ impl<T: Trace> Memory<T> {
         let Self { core, lru, cache, anon: maps, reclaim, .. } = self;
         let pages = advice::take_for_pageout(maps, core, lru, cpu, anon, first, count);
         reclaim.page_out(core, lru, cache, maps, cpu, &pages)
+    }
+
+    /// `MADV_COLD` on `count` pages of a mapping of a file from `first`: [`crate::pages::advice`].
+    pub fn file_cool(&mut self, cpu: CpuId, area: FileAreaId, first: u32, count: u32) {
+        let Self { core, lru, cache, .. } = self;
+        advice::cool_file(core, lru, cache, cpu, area, first..first + count);
+    }
+
+    /// `MADV_PAGEOUT` on `count` pages of a mapping of a file from `first`: reclaim decides on them at once.
+    pub fn file_page_out(&mut self, cpu: CpuId, area: FileAreaId, first: u32, count: u32) -> ChunkReport {
+        let Self { core, lru, cache, anon, reclaim, .. } = self;
+        let pages = advice::take_file_for_pageout(core, lru, cache, cpu, area, first..first + count);
+        reclaim.page_out(core, lru, cache, anon, cpu, &pages)
     }
 
     /// `mincore`: pages among `count` from `first` that are in memory, mapped or in the swap cache.

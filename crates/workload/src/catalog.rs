@@ -16,6 +16,7 @@ use crate::parts::need::Need;
 use crate::programs::captured;
 use crate::programs::huge_faults::{self, HugeFaults};
 use crate::programs::inode_storm::{self, InodeStorm};
+use crate::programs::random_calls;
 use crate::programs::sequential_readers::{self, SequentialReaders};
 use crate::programs::simoop::{self, Simoop};
 use crate::programs::small_files::{self, SmallFiles};
@@ -55,6 +56,8 @@ pub(crate) enum Build {
     Code(fn(&Params) -> Result<Program, ParamError>),
     /// From a file.
     Written(&'static Described),
+    /// From a file that is drawn.
+    Drawn(fn(&Params) -> String),
 }
 
 /// All workloads, in the order in which lists show them.
@@ -98,6 +101,8 @@ static CATALOG: LazyLock<Vec<WorkloadSpec>> = LazyLock::new(|| {
         WorkloadSpec::described(file)
     };
     let mut all: Vec<WorkloadSpec> = CODE.iter().copied().chain(LIBRARY.iter().map(read)).collect();
+    let any = random_calls::any();
+    all.push(WorkloadSpec { build: Build::Drawn(random_calls::text), ..read(&&*any) });
     all.sort_by_key(|spec| spec.name);
     all
 });
@@ -228,6 +233,7 @@ impl WorkloadSpec {
         let program = match self.build {
             Build::Code(build) => build(&params)?,
             Build::Written(file) => Program::Written(file.build(&params)?),
+            Build::Drawn(text) => Program::Written(written::of_text(&text(&params), &params)?),
         };
         Ok(Workload { spec: self, params, program })
     }
@@ -267,14 +273,14 @@ impl WorkloadSpec {
 
     /// Whether it is a file, be it in the library, that is read when a run begins.
     pub const fn is_file(&self) -> bool {
-        matches!(self.build, Build::Written(_))
+        matches!(self.build, Build::Written(_) | Build::Drawn(_))
     }
 
     /// The text of the file that it comes from, if that is not in the library.
     pub fn file_text(&self) -> Option<&'static str> {
         match self.build {
             Build::Written(file) if !LIBRARY.contains(&file.text()) => Some(file.text()),
-            Build::Code(_) | Build::Written(_) => None,
+            Build::Code(_) | Build::Written(_) | Build::Drawn(_) => None,
         }
     }
 }
@@ -380,6 +386,14 @@ impl Workload {
             | Program::SequentialReaders(_)
             | Program::Simoop(_)
             | Program::SmallFiles(_) => Vec::new(),
+        }
+    }
+
+    /// The workload file that its parameters come to, where it is drawn.
+    pub fn drawn_text(&self) -> Option<String> {
+        match self.spec.build {
+            Build::Drawn(text) => Some(text(&self.params)),
+            Build::Code(_) | Build::Written(_) => None,
         }
     }
 

@@ -51,6 +51,7 @@ mod programs {
     pub mod captured;
     pub mod huge_faults;
     pub mod inode_storm;
+    pub mod random_calls;
     pub mod sequential_readers;
     pub mod simoop;
     pub mod small_files;

@@ -101,10 +101,19 @@ fn planned_run(
     }
     let policy = host_policy(&args.host, [&scenario])?;
     if args.dry_run {
-        printer.data(&scenario.to_toml())?;
+        printer.data(&planned(&scenario))?;
         return Ok(None);
     }
     Ok(Some((PlannedRun { label: lab::label(&scenario), scenario }, policy)))
+}
+
+/// What `--dry-run` prints: the scenario, and behind it the file that its parameters come to where one is drawn.
+fn planned(scenario: &Scenario) -> String {
+    let mut text = scenario.to_toml();
+    for line in scenario.workload.drawn_text().iter().flat_map(|drawn| drawn.lines()) {
+        text += &format!("# {line}\n").replace("# \n", "#\n");
+    }
+    text
 }
 
 /// What the options allow on this host, for runs of which one at least is there.

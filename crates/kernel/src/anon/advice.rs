@@ -18,7 +18,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// `MADV_FREE` on `count` pages from `first`: they are given up until they are written to again.
     ///
     /// # Errors
-    /// `Inval` outside of the mapping, of memory that is shared, and where the version knows no such advice; `Killed`.
+    /// `Inval` outside of the mapping, of memory that is shared or a file's, and where the version knows no such advice; `Killed`.
     pub fn advise_free(
         &self,
         process: &Process,
@@ -33,7 +33,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             return Err(Errno::Inval);
         }
         if let Some(area) = self.area(process, mapping) {
-            if area.shared {
+            if area.shared || area.file.is_some() {
                 return Err(Errno::Inval);
             }
             let cpu = self.machine().current_cpu();
@@ -58,12 +58,19 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let range = page_range(mapping, first, count)?;
         self.knows_cold_advice()?;
         if let Some(area) = self.area(process, mapping) {
-            self.mem(|mem| mem.anon_cool(area.anon, range.start, range.end - range.start));
+            let cpu = self.machine().current_cpu();
+            let (first, count) = (range.start, range.end - range.start);
+            self.mem(|mem| {
+                mem.anon_cool(cpu, area.anon, first, count);
+                if let Some(file) = area.file {
+                    mem.file_cool(cpu, file, first, count);
+                }
+            });
         }
         Ok(())
     }
 
-    /// `MADV_PAGEOUT` on `count` pages from `first`: those that were not accessed are swapped out now.
+    /// `MADV_PAGEOUT` on `count` pages from `first`: they are swapped out now, and those of a file leave the cache.
     ///
     /// # Errors
     /// As [`Self::advise_free`].
@@ -86,6 +93,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let cpu = self.machine().current_cpu();
             let report = self.mem(|mem| mem.anon_page_out(cpu, area.anon, at, end - at));
             self.pay_for_chunk(report);
+            if let Some(file) = area.file {
+                let report = self.mem(|mem| mem.file_page_out(cpu, file, at, end - at));
+                self.pay_for_chunk(report);
+            }
             self.write_to_swap().await;
             self.machine().cond_resched().await; // madvise_cold_or_pageout_pte_range
             at = end;

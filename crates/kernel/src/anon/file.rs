@@ -1,8 +1,8 @@
 //! Mappings of files: `mmap`, `madvise`, `mincore` (MAPPED 1, 6).
 //!
 //! A mapping of a file is an anonymous one, which holds the copies that writes to a private mapping made, and an area
-//! of the file behind it. Left out: `mlock`, and advice to reclaim on mappings of files. Next:
-//! [`super::file_fault`].
+//! of the file behind it. Left out: `mlock` of it. Next: [`super::file_fault`],
+//! and [`super::advice`] for what is said of its pages.
 
 use mm::base::event::Trace;
 use mm::pages::mapped::{AccessAdvice, FileArea};

@@ -64,6 +64,13 @@ pub(crate) fn cost(workload: &str, params: &Params, mem: Bytes) -> u64 {
             let read = called(times(own("every"), loops), own("read_size"));
             sum(&[own("stream"), read, times(own("hot"), passes)])
         }
+        "random-calls" => {
+            let small = times(number("small"), own("small_size") / 2 + FILE);
+            // Most calls are about a part of what there is, and in no order.
+            let call = sum(&[own("first"), own("second"), small, own("mapping"), SECOND]) / 4;
+            let laid_out = sum(&[own("first"), own("second"), small]);
+            sum(&[laid_out, times(call, times(number("calls"), number("tasks")))])
+        }
         "sequential-readers" => {
             sum(&[called(times(times(own("file"), number("readers")), 3), own("record")), own("held")])
         }

@@ -152,6 +152,20 @@ pub(crate) const PARAMS: &[(&str, &[(&str, Range)])] = &[
         ],
     ),
     (
+        "random-calls",
+        &[
+            ("program", Count(1, 1_000_000)),
+            ("calls", Count(2, 24)),
+            ("tasks", Words(&["1", "1", "1", "2"])),
+            ("first", OfMemory(15, 1000)),
+            ("second", OfMemory(1, 100)),
+            ("small", Count(1, 1000)),
+            ("small_size", Size(Bytes(4 * KIB), Bytes(512 * KIB))),
+            ("mapping", OfMemory(1, 300)),
+            ("limit", LIMIT),
+        ],
+    ),
+    (
         "sequential-readers",
         &[
             ("readers", Count(1, 64)),

@@ -326,6 +326,7 @@ fn question(workload: &str, groups: &[Group<'_>]) -> String {
         "mapped-and-stream" => {
             "Does a file that a program accesses through a mapping stay in memory beside a stream?"
         }
+        "random-calls" => "What do calls in no order of anybody's come to, here and there?",
         "small-files" => {
             "How fast are small files created once memory is full, and what is reclaimed for them?"
         }

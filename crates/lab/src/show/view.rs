@@ -107,6 +107,7 @@ mod tests {
                     &["hot=4M", "stream=16M", "every=2M", "limit=16M"],
                 ),
                 "hot-and-stream" => left_by(spec.name, &["linux-6.12"], "32M", &["hot=1M", "stream=64M"]),
+                "random-calls" => left_by(spec.name, &["linux-6.12"], "64M", &["first=4M", "calls=4"]),
                 // Its percentage needs a kernel with the counters, and readers that reclaim themselves.
                 "sequential-readers" => {
                     left_by(spec.name, &["linux-2.6.32"], "64M", &["file=16M", "prepare=laid-out"])

@@ -5,8 +5,11 @@
 //!   cold:    old; an active page: to the inactive head
 //!   pageout: the same, and reclaim decides on it at once
 //! ```
-//! A huge page that lies partly in the range is split. Left out: the batch of pages that are deactivated. Neighbours:
-//! [`crate::pages::anon`], [`crate::reclaim::page`].
+//! A huge page that lies partly in the range is split. Pages of a mapped file are cooled and paged out only while
+//! nobody else maps them. Left out: the batch of pages that are deactivated, large folios of files that lie partly in
+//! the range. Neighbours: [`crate::pages::anon`], [`crate::reclaim::page`].
+
+use core::ops::Range;
 
 use std_alloc::vec::Vec;
 
@@ -14,7 +17,7 @@ use units::{CpuId, Pfn};
 
 use crate::base::event::Trace;
 use crate::base::frame::{FrameState, PageFlags};
-use crate::base::ids::AnonId;
+use crate::base::ids::{AnonId, FileAreaId};
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
 use crate::lru::lists::Lru;
@@ -66,10 +69,12 @@ pub(crate) fn cool<T: Trace>(
     maps: &mut AnonMaps,
     core: &mut Core<T>,
     lru: &mut Lru,
+    cpu: CpuId,
     anon: AnonId,
     first: u32,
     count: u32,
 ) {
+    lru.drain(core, cpu);
     for pfn in whole_pages(maps, core, lru, anon, first, count) {
         cool_page(lru, core, pfn);
     }
@@ -87,6 +92,40 @@ pub(crate) fn take_for_pageout<T: Trace>(
 ) -> Vec<Pfn> {
     lru.drain(core, cpu);
     let pages = whole_pages(maps, core, lru, anon, first, count);
+    those_that_can_go(core, pages)
+}
+
+/// `MADV_COLD` on pages of a mapping of a file.
+pub(crate) fn cool_file<T: Trace>(
+    core: &mut Core<T>,
+    lru: &mut Lru,
+    cache: &mut PageCache,
+    cpu: CpuId,
+    area: FileAreaId,
+    pages: Range<u32>,
+) {
+    lru.drain(core, cpu);
+    for pfn in cache.cool_area(core, area, pages) {
+        cool_page(lru, core, pfn);
+    }
+}
+
+/// `MADV_PAGEOUT` on pages of a mapping of a file: those that reclaim is to decide on at once.
+pub(crate) fn take_file_for_pageout<T: Trace>(
+    core: &mut Core<T>,
+    lru: &mut Lru,
+    cache: &mut PageCache,
+    cpu: CpuId,
+    area: FileAreaId,
+    pages: Range<u32>,
+) -> Vec<Pfn> {
+    lru.drain(core, cpu);
+    let pages = cache.cool_area(core, area, pages);
+    those_that_can_go(core, pages)
+}
+
+/// Lets pages count as not accessed; those of them that lie on a list and may leave it.
+fn those_that_can_go<T: Trace>(core: &mut Core<T>, pages: Vec<Pfn>) -> Vec<Pfn> {
     for &pfn in &pages {
         core.alloc.frames.clear_flags(pfn, PageFlags::YOUNG.set(PageFlags::REFERENCED));
     }

@@ -372,6 +372,11 @@ impl FileMaps {
         seen
     }
 
+    /// Whether page tables of other areas than this one have no page of a folio.
+    pub(crate) fn is_only_in<T: Trace>(&self, core: &Core<T>, id: FileAreaId, head: Pfn) -> bool {
+        self.places(core, head).iter().all(|&(area, _)| area == id.0)
+    }
+
     /// Lets nobody write to a folio without a fault: it is about to be written to the disk (`folio_mkclean`).
     pub(crate) fn protect<T: Trace>(&mut self, core: &Core<T>, head: Pfn) {
         for (id, page) in self.places(core, head) {

@@ -119,6 +119,26 @@ impl PageCache {
         unmapped
     }
 
+    /// Folios in a range of an area that no other area maps, in their order; that they were accessed there is forgotten
+    /// (`madvise_cold_or_pageout_pte_range`).
+    pub(crate) fn cool_area<T: Trace>(
+        &mut self,
+        core: &Core<T>,
+        id: FileAreaId,
+        range: Range<u32>,
+    ) -> Vec<Pfn> {
+        let (mut at, mut found) = (range.start, Vec::new());
+        while let Some(page) = self.maps.next_present(id, at).filter(|&page| page < range.end) {
+            let pfn = self.mappable(core, id, page).expect("a page that is mapped is in memory");
+            if found.last() != Some(&pfn) && self.maps.is_only_in(core, id, pfn) {
+                self.maps.referenced(core, pfn);
+                found.push(pfn);
+            }
+            at = page + 1;
+        }
+        found
+    }
+
     /// Whether page tables saw an access to a folio since the last look.
     pub(crate) fn folio_referenced<T: Trace>(&mut self, core: &Core<T>, pfn: Pfn) -> Seen {
         let flags = core.alloc.frames.flags(pfn);

@@ -87,7 +87,7 @@ fn up_to_5_8_pages_start_active_and_a_young_one_is_activated_at_once() {
         "deactivated pages are old: {scanned} {stolen} {out}"
     );
     let (mut scene, anon) = written("linux-5.4", ZRAM, &[], 40);
-    scene.world.mem.anon_cool(anon, 0, 40);
+    scene.world.mem.anon_cool(CPU, anon, 0, 40);
     touch(&mut scene, anon, 0..40);
     scene.reclaim(0, 32);
     assert_eq!(events(&scene, [VmEvent::PgActivate, VmEvent::PswpOut]), [40, 0], "inactive and young");
@@ -183,12 +183,12 @@ fn memory_that_is_given_up_goes_without_a_slot_unless_it_is_written_to_again() {
 #[test]
 fn cold_memory_leaves_the_active_list_and_never_active_memory_changes_no_counter() {
     let (mut scene, anon) = written("linux-6.1", ZRAM, &[], 20);
-    scene.world.mem.anon_cool(anon, 0, 20);
+    scene.world.mem.anon_cool(CPU, anon, 0, 20);
     assert_eq!(scene.world.event(VmEvent::PgDeactivate), 0);
     scene.reclaim(0, 1);
     assert_eq!(scene.world.event(VmEvent::PswpOut), 20, "it was not young: gone at first sight");
     let (mut scene, anon) = written("linux-5.4", ZRAM, &[], 20);
-    scene.world.mem.anon_cool(anon, 0, 20);
+    scene.world.mem.anon_cool(CPU, anon, 0, 20);
     assert_eq!(scene.world.event(VmEvent::PgDeactivate), 20, "where memory starts active");
 }
 

@@ -147,7 +147,7 @@ impl Swapping {
                 self.world.mem.anon_unmap(CPU, anon, first, count);
             }
             19 => self.world.mem.anon_give_up(CPU, anon, first, count),
-            20 => self.world.mem.anon_cool(anon, first, count),
+            20 => self.world.mem.anon_cool(CPU, anon, first, count),
             21 => {
                 let report = self.world.mem.anon_page_out(CPU, anon, first, count);
                 assert!(report.reclaimed <= count.max(1024));

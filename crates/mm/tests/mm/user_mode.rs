@@ -10,7 +10,7 @@ use pagetide_mm::pages::mapped::{Access, FileArea};
 use pagetide_mm::swapping::Accessed;
 
 use crate::swap_worlds::Swapping;
-use crate::world::World;
+use crate::world::{CPU, World};
 
 const SEEN: Accessed = Accessed { is_huge: false, is_fault: false };
 const FAULT: Accessed = Accessed { is_huge: false, is_fault: true };
@@ -59,7 +59,7 @@ fn a_page_whose_accessed_bit_was_taken_is_not_seen_read_and_is_written_by_a_faul
         let mem = &mut swapping.world.mem;
         let mut access = |write| mem.access_anon(anon, 0, write).expect("it is there");
         assert_eq!(access(true), SEEN, "{tables:?}: it is young");
-        mem.anon_cool(anon, 0, 1);
+        mem.anon_cool(CPU, anon, 0, 1);
         let mut access = |write| mem.access_anon(anon, 0, write).expect("it is there");
         assert_eq!([access(false), access(true), access(true)], [read, write, SEEN], "{tables:?}");
     }

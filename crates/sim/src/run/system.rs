@@ -640,9 +640,6 @@ impl System for SimSystem {
             Advice::Random => self.kernel.advise_access(&self.process, pages, AccessAdvice::Random),
             Advice::Sequential => self.kernel.advise_access(&self.process, pages, AccessAdvice::Sequential),
             Advice::WillNeed => self.kernel.read_mapping_ahead(&self.process, pages).await,
-            Advice::Cold | Advice::PageOut | Advice::Free if self.kernel.maps_file(&self.process, pages) => {
-                return Err(SystemError::new("madvise", self.name(), workload::Errno::NotSup));
-            }
             Advice::DontNeed => {
                 self.kernel.drop_pages(&self.process, mapping.mapping);
                 Ok(())

@@ -250,6 +250,7 @@ fn every_workload_gives_the_same_twice() {
             ),
         ),
         ("containers", ("vm-2cpu", 64, CONTAINERS.as_slice(), "nr_written")),
+        ("random-calls", ("vm-2cpu", 64, [("program", "3"), ("tasks", "2")].as_slice(), "pgpgin")),
         ("simoop", ("vm-2cpu", 128, SIMOOP.as_slice(), "pgscan_kswapd")),
         ("small-files", ("vm-2cpu", 64, SMALL_FILES.as_slice(), "slabs_scanned")),
     ]

@@ -121,17 +121,7 @@ impl Described {
 
     /// The workload with these parameters.
     pub(crate) fn build(&self, params: &Params) -> Result<Program, ParamError> {
-        let program = Program { definition: Arc::clone(&self.definition), params: params.clone() };
-        let bound = program.bound(ANY_MEMORY);
-        if let Some(refused) = self.definition.refusals.iter().find(|refused| refused.when.holds(&bound)) {
-            let Refusal { param: name, problem, hint, .. } = refused;
-            return Err(ParamError::Conflict { name, problem: problem.clone(), hint: hint.clone() });
-        }
-        program.definition.check(&bound).map_err(|problem| ParamError::Amount {
-            problem,
-            hint: "change the parameters, or the amount in the file".to_owned(),
-        })?;
-        Ok(program)
+        Program { definition: Arc::clone(&self.definition), params: params.clone() }.checked()
     }
 
     /// The file's text.
@@ -140,7 +130,28 @@ impl Described {
     }
 }
 
+/// The workload of a file that was drawn by these parameters, which are the file's own.
+pub(crate) fn of_text(text: &str, params: &Params) -> Result<Program, ParamError> {
+    let (definition, _) =
+        read::read(text).unwrap_or_else(|mistake| panic!("a drawn file: {mistake}\n{text}"));
+    Program { definition: Arc::new(definition), params: params.clone() }.checked()
+}
+
 impl Program {
+    /// The same, if its parameters go together.
+    fn checked(self) -> Result<Self, ParamError> {
+        let bound = self.bound(ANY_MEMORY);
+        if let Some(refused) = self.definition.refusals.iter().find(|refused| refused.when.holds(&bound)) {
+            let Refusal { param: name, problem, hint, .. } = refused;
+            return Err(ParamError::Conflict { name, problem: problem.clone(), hint: hint.clone() });
+        }
+        self.definition.check(&bound).map_err(|problem| ParamError::Amount {
+            problem,
+            hint: "change the parameters, or the amount in the file".to_owned(),
+        })?;
+        Ok(self)
+    }
+
     fn bound(&self, memory_bytes: u64) -> Bound {
         Bound::new(&self.params, memory_bytes)
     }
