@@ -18,7 +18,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// `MADV_FREE` on `count` pages from `first`: they are given up until they are written to again.
     ///
     /// # Errors
-    /// `Inval` outside of the mapping, of memory that is shared or a file's, and where the version knows no such advice; `Killed`.
+    /// `Inval` outside of the mapping, of memory that is shared or a file's, and where the version knows no such
+    /// advice; `Killed`.
     pub fn advise_free(
         &self,
         process: &Process,

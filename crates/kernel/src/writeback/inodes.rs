@@ -24,6 +24,8 @@ pub(crate) struct DirtyInodes {
     dirty: VecDeque<Rc<Inode>>,
     io: VecDeque<Rc<Inode>>,
     more_io: VecDeque<Rc<Inode>>,
+    /// A chunk of these is being written: they are on no list.
+    writing: Vec<Rc<Inode>>,
 }
 
 impl DirtyInodes {
@@ -38,6 +40,7 @@ impl DirtyInodes {
     /// Puts an inode that was being written on a list, last.
     pub(crate) fn put_last(&mut self, inode: &Rc<Inode>, list: DirtyList) {
         inode.list.set(list);
+        self.writing.retain(|other| !Rc::ptr_eq(other, inode));
         match list {
             DirtyList::Dirty => self.dirty.push_back(Rc::clone(inode)),
             DirtyList::MoreIo => self.more_io.push_back(Rc::clone(inode)),
@@ -66,6 +69,7 @@ impl DirtyInodes {
     pub(crate) fn next(&mut self, memcg: Option<MemcgId>) -> Option<Rc<Inode>> {
         let inode = self.io.remove(self.io.iter().position(|inode| is_of(inode, memcg))?)?;
         inode.list.set(DirtyList::Writing);
+        self.writing.push(Rc::clone(&inode));
         Some(inode)
     }
 
@@ -74,9 +78,9 @@ impl DirtyInodes {
         self.dirty.is_empty() && self.io.is_empty() && self.more_io.is_empty()
     }
 
-    /// Every inode on a list, those to be written next first.
+    /// Every inode with something to write: what is being written, then as they will be.
     pub(crate) fn all(&self) -> Vec<Rc<Inode>> {
-        self.io.iter().chain(&self.more_io).chain(&self.dirty).cloned().collect()
+        self.writing.iter().chain(&self.io).chain(&self.more_io).chain(&self.dirty).cloned().collect()
     }
 }
 

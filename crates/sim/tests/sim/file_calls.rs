@@ -4,7 +4,7 @@
 use kernel::Filesystem;
 
 use pagetide_sim::run::Checks;
-use pagetide_sim::{SimRun, SimSystem};
+use pagetide_sim::{SimRun, SimSystem, machines};
 use units::{Bytes, Seed};
 use workload::TaskSpec;
 use workload::system::{Errno, FileAdvice, OpenMode, System, SystemError};
@@ -236,4 +236,25 @@ fn files_stay_whole_whatever_two_tasks_call_on_them() {
             });
         }
     }
+}
+
+/// While the flusher was writing a chunk of a file, `sync` passed that file by: 17,524 of 21,704 dirty pages were left.
+#[test]
+fn sync_writes_the_file_that_the_flusher_is_at() {
+    let kernel = mm::Version::parse("linux-6.12").expect("a kernel");
+    let (hardware, layout) = machines::build(machines::UML, Bytes(256 * MIB), &kernel).expect("a machine");
+    let spec = SimRun { hardware, layout, ..story::machine("linux-6.12", 256) };
+    tell_with(&spec, Checks::AtTheEnd, |sys| async move {
+        sys.lay_out_file("file", Bytes(128 * MIB)).await?;
+        let file = sys.open("file", OpenMode::ReadWrite).await?;
+        // Every other page, so that each is a request of its own.
+        for at in (0..128 * MIB).step_by(8192) {
+            sys.write(&file, at, 4096).await?;
+        }
+        sys.sync().await?;
+        let counters = sys.vmstat().await?;
+        let dirty = counters.iter().find(|(name, _)| name == "nr_dirty");
+        assert_eq!(dirty.map(|(_, pages)| *pages), Some(0));
+        Ok(())
+    });
 }

@@ -391,7 +391,8 @@ fn processes_that_map_one_file_share_its_pages() {
     });
 }
 
-/// Pages deactivated, activated and in memory of 64 that were read twice and mapped, once `advice` was given; guests of 5.10, 6.1, 6.12 and 7.2 answer so of 2,048.
+/// Pages deactivated, activated and in memory of 64 that were read twice and mapped, once `advice` was given. Guests of
+/// 5.10, 6.1, 6.12 and 7.2 answer so of 2,048.
 fn advised(how: FileMapping, advice: Advice, by_two: bool, write: bool, want: (u64, u64, u64)) {
     tell(&machine("linux-6.12"), move |sys| async move {
         sys.lay_out_file("file", Bytes(64 * PAGE)).await?;

@@ -2,10 +2,10 @@
 //!
 //! A program follows from a number: each task has a stream of its own, from which one call after the other is drawn,
 //! so that a shorter program is the beginning of a longer one. What a call is made on is there: a mapping is touched,
-//! advised and unmapped only once it has been made. Sizes are the parameters' of `library/random-calls.toml`, which is
-//! all of the file but its tasks.
+//! advised and unmapped only once it has been made. Sizes are the parameters' of `library/random-calls.toml`, which
+//! is all of the file but its tasks.
 //!
-//! Left out: calls that only some kernels know, as `memory.reclaim`. Next: [`crate::written`] runs what is written here.
+//! Left out: calls that only some kernels know, as `memory.reclaim`. Next: [`crate::written`] runs what is written.
 
 use std::fmt::Write as _;
 
