@@ -227,7 +227,7 @@ fn what_is_no_ablation_is_refused_before_anything_runs() {
 
     $ ablate nothing --features root-aging
     error: unknown workload `nothing`
-    hint: known names: `anon-and-file`, `containers`, `hot-and-stream`, `huge-faults`, `inode-storm`, `mapped-and-stream`, `sequential-readers`, `simoop`, `small-files`
+    hint: known names: `anon-and-file`, `containers`, `hot-and-stream`, `huge-faults`, `inode-storm`, `mapped-and-stream`, `random-calls`, `sequential-readers`, `simoop`, `small-files`
     exit 1
 
     $ ablate hot-and-stream --features root-aging --resume

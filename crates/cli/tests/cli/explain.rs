@@ -154,7 +154,7 @@ fn what_it_cannot_answer_is_refused_with_what_can() {
 
     $ explain nowhere
     error: unknown workload `nowhere`
-    hint: known names: `anon-and-file`, `containers`, `hot-and-stream`, `huge-faults`, `inode-storm`, `mapped-and-stream`, `sequential-readers`, `simoop`, `small-files`
+    hint: known names: `anon-and-file`, `containers`, `hot-and-stream`, `huge-faults`, `inode-storm`, `mapped-and-stream`, `random-calls`, `sequential-readers`, `simoop`, `small-files`
     exit 1
 
     $ explain two

@@ -83,6 +83,8 @@ fn lists_name_what_other_commands_take() {
                          pinned, until an OOM kill
      mapped-and-stream   a file that a program accesses through a mapping beside a
                          stream of reads
+     random-calls        tasks that read, write, map, touch, advise and remove at
+                         random, to find where kernels differ
      sequential-readers  readers of a file and a disk each, once and sequentially
      simoop              readers, writers, allocators and tree walkers that keep
                          memory full
@@ -361,6 +363,34 @@ fn lists_name_what_other_commands_take() {
                                                          order pages are accessed,
                                                          anew in each pass
      mapped-and-stream   --seed                          simulated: the phase of the
+                                                         kernel's periodic workers
+                                                         (vmstat each second,
+                                                         memory.stat every 2 s)
+     random-calls                                        tasks that read, write,
+                                                         map, touch, advise and
+                                                         remove at random, to find
+                                                         where kernels differ
+     random-calls        program             1           the number that the calls
+                                                         are drawn from
+     random-calls        calls               8           calls of each task; the
+                                                         first of a program stay as
+                                                         they are
+     random-calls        tasks               1           tasks, each with calls of
+                                                         its own
+     random-calls        first               32M         size of the first file
+     random-calls        second              4M          size of the second file
+     random-calls        small               100         small files
+     random-calls        small_size          64k         size of the largest of them
+     random-calls        mapping             8M          largest mapping of memory
+     random-calls        limit               none        memory.max of G, in which
+                                                         all tasks are
+     random-calls        filesystem          ext4        filesystem that the machine
+                                                         puts the files on
+     random-calls        --seed                          where on the disk the files
+                                                         lie, within 1 MiB; sizes of
+                                                         the small ones; which
+                                                         places are drawn
+     random-calls        --seed                          simulated: the phase of the
                                                          kernel's periodic workers
                                                          (vmstat each second,
                                                          memory.stat every 2 s)

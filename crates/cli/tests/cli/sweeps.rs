@@ -213,7 +213,7 @@ fn what_is_no_sweep_is_told_with_its_remedy() {
 
     $ sweep nothing --mem 64M,128M
     error: unknown workload `nothing`
-    hint: known names: `anon-and-file`, `containers`, `hot-and-stream`, `huge-faults`, `inode-storm`, `mapped-and-stream`, `sequential-readers`, `simoop`, `small-files`
+    hint: known names: `anon-and-file`, `containers`, `hot-and-stream`, `huge-faults`, `inode-storm`, `mapped-and-stream`, `random-calls`, `sequential-readers`, `simoop`, `small-files`
     exit 1
     ");
 }

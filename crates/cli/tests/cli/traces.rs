@@ -195,7 +195,7 @@ fn what_cannot_be_traced_is_refused_and_nothing_is_overwritten() {
     insta::assert_snapshot!(shown, @"
     $ trace nowhere
     error: unknown workload `nowhere`
-    hint: known names: `anon-and-file`, `containers`, `hot-and-stream`, `huge-faults`, `inode-storm`, `mapped-and-stream`, `sequential-readers`, `simoop`, `small-files`
+    hint: known names: `anon-and-file`, `containers`, `hot-and-stream`, `huge-faults`, `inode-storm`, `mapped-and-stream`, `random-calls`, `sequential-readers`, `simoop`, `small-files`
     exit 1
 
     $ trace both -o new
