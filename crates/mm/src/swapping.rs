@@ -306,26 +306,43 @@ impl<T: Trace> Memory<T> {
 
     /// `MADV_COLD` on `count` pages from `first`: [`crate::pages::advice`].
     pub fn anon_cool(&mut self, cpu: CpuId, anon: AnonId, first: u32, count: u32) {
-        advice::cool(&mut self.anon, &mut self.core, &mut self.lru, cpu, anon, first, count);
+        let pages = self.anon_advised(cpu, anon, first, count);
+        advice::cool(&mut self.core, &mut self.lru, pages);
     }
 
     /// `MADV_PAGEOUT` on `count` pages from `first`, at most 512: reclaim decides on them at once.
     pub fn anon_page_out(&mut self, cpu: CpuId, anon: AnonId, first: u32, count: u32) -> ChunkReport {
-        let Self { core, lru, cache, anon: maps, reclaim, .. } = self;
-        let pages = advice::take_for_pageout(maps, core, lru, cpu, anon, first, count);
-        reclaim.page_out(core, lru, cache, maps, cpu, &pages)
+        let pages = self.anon_advised(cpu, anon, first, count);
+        self.page_out(cpu, pages)
     }
 
     /// `MADV_COLD` on `count` pages of a mapping of a file from `first`: [`crate::pages::advice`].
     pub fn file_cool(&mut self, cpu: CpuId, area: FileAreaId, first: u32, count: u32) {
-        let Self { core, lru, cache, .. } = self;
-        advice::cool_file(core, lru, cache, cpu, area, first..first + count);
+        let pages = self.file_advised(cpu, area, first, count);
+        advice::cool(&mut self.core, &mut self.lru, pages);
     }
 
     /// `MADV_PAGEOUT` on `count` pages of a mapping of a file from `first`: reclaim decides on them at once.
     pub fn file_page_out(&mut self, cpu: CpuId, area: FileAreaId, first: u32, count: u32) -> ChunkReport {
+        let pages = self.file_advised(cpu, area, first, count);
+        self.page_out(cpu, pages)
+    }
+
+    /// What advice on anonymous memory is about, out of the batches of this CPU (`lru_add_drain`).
+    fn anon_advised(&mut self, cpu: CpuId, anon: AnonId, first: u32, count: u32) -> Vec<Pfn> {
+        self.lru.drain(&mut self.core, cpu);
+        advice::whole_pages(&mut self.anon, &mut self.core, &mut self.lru, anon, first, count)
+    }
+
+    /// The same of a mapping of a file.
+    fn file_advised(&mut self, cpu: CpuId, area: FileAreaId, first: u32, count: u32) -> Vec<Pfn> {
+        self.lru.drain(&mut self.core, cpu);
+        self.cache.cool_area(&self.core, area, first..first + count)
+    }
+
+    fn page_out(&mut self, cpu: CpuId, pages: Vec<Pfn>) -> ChunkReport {
         let Self { core, lru, cache, anon, reclaim, .. } = self;
-        let pages = advice::take_file_for_pageout(core, lru, cache, cpu, area, first..first + count);
+        let pages = advice::take_for_pageout(core, pages);
         reclaim.page_out(core, lru, cache, anon, cpu, &pages)
     }
 

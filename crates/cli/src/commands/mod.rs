@@ -111,7 +111,8 @@ fn planned_run(
 fn planned(scenario: &Scenario) -> String {
     let mut text = scenario.to_toml();
     for line in scenario.workload.drawn_text().iter().flat_map(|drawn| drawn.lines()) {
-        text += &format!("# {line}\n").replace("# \n", "#\n");
+        text += format!("# {line}").trim_end();
+        text.push('\n');
     }
     text
 }

@@ -9,15 +9,13 @@
 //! nobody else maps them. Left out: the batch of pages that are deactivated, large folios of files that lie partly in
 //! the range. Neighbours: [`crate::pages::anon`], [`crate::reclaim::page`].
 
-use core::ops::Range;
-
 use std_alloc::vec::Vec;
 
 use units::{CpuId, Pfn};
 
 use crate::base::event::Trace;
 use crate::base::frame::{FrameState, PageFlags};
-use crate::base::ids::{AnonId, FileAreaId};
+use crate::base::ids::AnonId;
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
 use crate::lru::lists::Lru;
@@ -25,7 +23,7 @@ use crate::pages::anon::AnonMaps;
 use crate::pages::cache::PageCache;
 
 /// The pages among `count` from `first` that are on lists or in batches, in their order.
-fn whole_pages<T: Trace>(
+pub(crate) fn whole_pages<T: Trace>(
     maps: &mut AnonMaps,
     core: &mut Core<T>,
     lru: &mut Lru,
@@ -65,67 +63,13 @@ pub(crate) fn give_up<T: Trace>(
 }
 
 /// `MADV_COLD`: pages count as not accessed.
-pub(crate) fn cool<T: Trace>(
-    maps: &mut AnonMaps,
-    core: &mut Core<T>,
-    lru: &mut Lru,
-    cpu: CpuId,
-    anon: AnonId,
-    first: u32,
-    count: u32,
-) {
-    lru.drain(core, cpu);
-    for pfn in whole_pages(maps, core, lru, anon, first, count) {
-        cool_page(lru, core, pfn);
-    }
+pub(crate) fn cool<T: Trace>(core: &mut Core<T>, lru: &mut Lru, pages: Vec<Pfn>) {
+    pages.into_iter().for_each(|pfn| cool_page(lru, core, pfn));
 }
 
-/// `MADV_PAGEOUT`: pages count as not accessed; returns those that reclaim is to decide on at once.
-pub(crate) fn take_for_pageout<T: Trace>(
-    maps: &mut AnonMaps,
-    core: &mut Core<T>,
-    lru: &mut Lru,
-    cpu: CpuId,
-    anon: AnonId,
-    first: u32,
-    count: u32,
-) -> Vec<Pfn> {
-    lru.drain(core, cpu);
-    let pages = whole_pages(maps, core, lru, anon, first, count);
-    those_that_can_go(core, pages)
-}
-
-/// `MADV_COLD` on pages of a mapping of a file.
-pub(crate) fn cool_file<T: Trace>(
-    core: &mut Core<T>,
-    lru: &mut Lru,
-    cache: &mut PageCache,
-    cpu: CpuId,
-    area: FileAreaId,
-    pages: Range<u32>,
-) {
-    lru.drain(core, cpu);
-    for pfn in cache.cool_area(core, area, pages) {
-        cool_page(lru, core, pfn);
-    }
-}
-
-/// `MADV_PAGEOUT` on pages of a mapping of a file: those that reclaim is to decide on at once.
-pub(crate) fn take_file_for_pageout<T: Trace>(
-    core: &mut Core<T>,
-    lru: &mut Lru,
-    cache: &mut PageCache,
-    cpu: CpuId,
-    area: FileAreaId,
-    pages: Range<u32>,
-) -> Vec<Pfn> {
-    lru.drain(core, cpu);
-    let pages = cache.cool_area(core, area, pages);
-    those_that_can_go(core, pages)
-}
-
-/// Lets pages count as not accessed; those of them that lie on a list and may leave it.
-fn those_that_can_go<T: Trace>(core: &mut Core<T>, pages: Vec<Pfn>) -> Vec<Pfn> {
+/// `MADV_PAGEOUT`: pages count as not accessed; those that lie on a list and may leave it, reclaim is to decide on at
+/// once.
+pub(crate) fn take_for_pageout<T: Trace>(core: &mut Core<T>, pages: Vec<Pfn>) -> Vec<Pfn> {
     for &pfn in &pages {
         core.alloc.frames.clear_flags(pfn, PageFlags::YOUNG.set(PageFlags::REFERENCED));
     }

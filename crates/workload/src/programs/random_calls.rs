@@ -203,7 +203,7 @@ impl Drawn {
         format!("{{ create = \"{directory}\", count = {count}, size = \"{size}\" }}")
     }
 
-    /// Its group has half of its room, and all of it again.
+    /// Its group has a half or a third of its room, or all of it again.
     fn squeeze(&mut self) -> String {
         let file = self.pick(&["memory.max", "memory.high"]);
         let part = self.pick(&[1, 2, 3]);
