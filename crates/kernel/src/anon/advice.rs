@@ -1,7 +1,8 @@
-//! What programs say of their memory: `madvise` with `MADV_FREE`, `MADV_COLD`, `MADV_PAGEOUT` (SWAP 2.8). Next:
-//! [`super::mapping`], and `pages/advice.rs` of `mm`.
+//! What programs say of their memory: `madvise` with `MADV_FREE`, `MADV_COLD`, `MADV_PAGEOUT` (SWAP 2.8), and
+//! `MADV_WILLNEED` of what is swapped out. Next: [`super::mapping`], and `pages/advice.rs` of `mm`.
 
 use mm::base::event::Trace;
+use mm::swapping::SwapLook;
 use mm::version::rules::{ColdAdvice, LazyFree};
 
 use crate::anon::area::AnonMapping;
@@ -101,6 +102,37 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.write_to_swap().await;
             self.machine().cond_resched().await; // madvise_cold_or_pageout_pte_range
             at = end;
+        }
+        Ok(())
+    }
+
+    /// `MADV_WILLNEED`: begins to read what is not in memory of a mapping, of a file as [`Self::read_range`] does, of
+    /// memory all that is swapped out, into the swap cache; nothing of that counts as read ahead (measured, guests of
+    /// 5.10 to 7.2). Where there is no memory for a page, it ends.
+    ///
+    /// # Errors
+    /// `NotSup` for memory that is shared; `Killed`.
+    pub async fn advise_will_need(&self, process: &Process, mapping: AnonMapping) -> Result<(), Errno> {
+        process.check_alive()?;
+        self.machine().charge(CostOp::Syscall, 1);
+        if self.maps_file(process, mapping) {
+            return self.read_mapping_ahead(process, mapping).await;
+        }
+        if self.area(process, mapping).is_some_and(|area| area.shared) {
+            return Err(Errno::NotSup);
+        }
+        for index in 0..u32::try_from(mapping.pages()).expect("a mapping has an index for each page") {
+            process.check_alive()?;
+            let Some(fault) = self.swapped_at(process, mapping, index, false) else { continue };
+            if !matches!(self.mem(|mem| mem.look_swapped(fault)), SwapLook::Bypass | SwapLook::Read) {
+                continue; // It is in the swap cache.
+            }
+            let slot = fault.slot;
+            match self.begin_to_read(process, slot, false).await {
+                Ok(true) => self.read_swap(&[slot]),
+                Ok(false) => {}
+                Err(_) => break,
+            }
         }
         Ok(())
     }

@@ -82,17 +82,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         Ok(())
     }
 
-    /// `madvise(MADV_WILLNEED)` on a mapping of a file: begins to read what is not in memory of it, as
-    /// [`Self::read_range`] does.
-    ///
-    /// # Errors
-    /// `NotSup` for anonymous memory; `Killed`.
-    pub async fn read_mapping_ahead(&self, process: &Process, mapping: AnonMapping) -> Result<(), Errno> {
-        process.check_alive()?;
-        self.machine().charge(CostOp::Syscall, 1);
-        if !self.maps_file(process, mapping) {
-            return Err(Errno::NotSup);
-        }
+    /// Begins to read what is not in memory of a mapped file.
+    pub(crate) async fn read_mapping_ahead(
+        &self,
+        process: &Process,
+        mapping: AnonMapping,
+    ) -> Result<(), Errno> {
         let (file, area) = self.mapped_file(process, mapping)?;
         let spec = self.mem(|mem| mem.cache.maps.area(area));
         let offset = u64::from(spec.first) * PAGE_SIZE;

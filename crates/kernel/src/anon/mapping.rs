@@ -261,7 +261,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         Ok(())
     }
 
-    fn swapped_at(
+    /// The fault that an access to a page would be, if that is swapped out.
+    pub(crate) fn swapped_at(
         &self,
         process: &Process,
         mapping: AnonMapping,

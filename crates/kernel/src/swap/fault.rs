@@ -136,30 +136,41 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let mut begun = Vec::new();
         for slot in self.mem(|mem| mem.slots_to_read(fault, pages)) {
             let wanted = slot == fault.slot;
-            let page = match self.alloc_for_swap(process, slot).await {
-                Ok(page) => page,
+            match self.begin_to_read(process, slot, !wanted).await {
+                Ok(true) => begun.push(slot),
                 Err(errno) if wanted => {
                     self.read_swap(&begun);
                     return Err(errno);
                 }
-                Err(_) => None,
-            };
-            let Some(pfn) = page else { continue };
-            let cpu = self.machine().current_cpu();
-            let owner = self.mem(|mem| mem.core.swap.memcg(slot));
-            if self.mem(|mem| mem.begin_swap_read(cpu, slot, pfn, !wanted)) {
-                self.machine().charge(CostOp::SwapCache, 1);
-                begun.push(slot);
-            } else {
-                self.free_unused(pfn, owner);
+                Ok(false) | Err(_) => {}
             }
         }
         self.read_swap(&begun);
         Ok(())
     }
 
+    /// Puts a page for the content of a slot into the swap cache, locked; false: somebody else did, or the slot is
+    /// free.
+    pub(crate) async fn begin_to_read(
+        &self,
+        process: &Process,
+        slot: SwapSlot,
+        ahead: bool,
+    ) -> Result<bool, Errno> {
+        let Some(pfn) = self.alloc_for_swap(process, slot).await? else { return Ok(false) };
+        let cpu = self.machine().current_cpu();
+        let owner = self.mem(|mem| mem.core.swap.memcg(slot));
+        let begun = self.mem(|mem| mem.begin_swap_read(cpu, slot, pfn, ahead));
+        if begun {
+            self.machine().charge(CostOp::SwapCache, 1);
+        } else {
+            self.free_unused(pfn, owner);
+        }
+        Ok(begun)
+    }
+
     /// Reads slots whose pages are in the swap cache, locked: from disks by requests, from elsewhere at once.
-    fn read_swap(&self, slots: &[SwapSlot]) {
+    pub(crate) fn read_swap(&self, slots: &[SwapSlot]) {
         let mut rest = slots;
         while let Some(&first) = rest.first() {
             let (device, stored) = self.mem(|mem| {

@@ -639,7 +639,7 @@ impl System for SimSystem {
             Advice::Normal => self.kernel.advise_access(&self.process, pages, AccessAdvice::Normal),
             Advice::Random => self.kernel.advise_access(&self.process, pages, AccessAdvice::Random),
             Advice::Sequential => self.kernel.advise_access(&self.process, pages, AccessAdvice::Sequential),
-            Advice::WillNeed => self.kernel.read_mapping_ahead(&self.process, pages).await,
+            Advice::WillNeed => self.kernel.advise_will_need(&self.process, pages).await,
             Advice::DontNeed => {
                 self.kernel.drop_pages(&self.process, mapping.mapping);
                 Ok(())

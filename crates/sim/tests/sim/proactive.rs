@@ -7,10 +7,10 @@ use mm::version::rules::{NodeReclaim, ProactiveCounts, ProactiveReclaim};
 use pagetide_sim::run::Checks;
 use pagetide_sim::{SimResult, SimRun, SimSystem};
 use units::{Bytes, Nanos};
-use workload::system::{OpenMode, System, TaskSpec};
+use workload::system::{Advice, OpenMode, System, TaskSpec};
 use workload::{Errno, Outcome, WorkloadError};
 
-use crate::story::{machine, told};
+use crate::story::{self, machine, told};
 
 /// Pages of anonymous memory and of a file in the cgroup.
 const PAGES: u64 = 1000;
@@ -152,4 +152,38 @@ fn a_node_gives_of_its_own_memory_alone_and_to_one_at_a_time() {
         Ok(Outcome::default())
     });
     assert!(result.vmstat["pgscan_proactive"] > 0);
+}
+
+/// Measured: guests of 5.10, 6.1, 6.12 and 7.2 read what is swapped out into the swap cache, count none of it as
+/// read ahead, and take minor faults on it afterwards. The model refused it.
+#[test]
+fn memory_that_will_be_needed_is_read_from_swap_before_it_is_accessed() {
+    for kernel in ["linux-5.10", "linux-6.12", "linux-7.2"] {
+        let spec = SimRun { swap: "zram:32M".parse().expect("an area"), ..machine(kernel, 64) };
+        story::tell_with(&spec, Checks::Spread(50), |sys| async move {
+            let memory = sys.map_anonymous(Bytes(PAGES * 4096)).await?;
+            sys.touch(&memory, 0, PAGES).await?;
+            sys.advise(&memory, Advice::WillNeed).await?;
+            let before = swapped_in(&sys).await?;
+            assert_eq!(before, [0, 0, 0], "nothing is swapped out");
+            // Written, then dropped from the swap cache by the second call.
+            for _ in 0..2 {
+                sys.advise(&memory, Advice::PageOut).await?;
+                sys.sleep(Nanos::from_millis(100)).await;
+            }
+            sys.advise(&memory, Advice::WillNeed).await?;
+            sys.sleep(Nanos::from_millis(100)).await;
+            assert_eq!(swapped_in(&sys).await?, [PAGES, 0, 0]);
+            sys.touch_reading(&memory, 0, PAGES).await?;
+            assert_eq!(swapped_in(&sys).await?, [PAGES, 0, 0], "minor faults");
+            Ok(())
+        });
+    }
+}
+
+/// Pages read from swap, those of them that nobody had asked for, and major faults.
+async fn swapped_in(sys: &SimSystem) -> Result<[u64; 3], WorkloadError> {
+    let counters = sys.vmstat().await?;
+    let of = |name: &str| counters.iter().find(|(of, _)| of == name).map_or(0, |(_, value)| *value);
+    Ok([of("pswpin"), of("swap_ra"), of("pgmajfault")])
 }
