@@ -3,6 +3,7 @@
 use core::ops::Range;
 
 use std_alloc::boxed::Box;
+use std_alloc::string::String;
 
 use units::CpuId;
 
@@ -17,6 +18,11 @@ impl<T: Trace> Memory<T> {
     /// boot, before a page is read.
     pub fn attach_policy(&mut self, pattern: Box<dyn EvictionPolicy>) {
         self.lru.attach(&self.core, pattern);
+    }
+
+    /// Why a policy gave up, if one did.
+    pub fn policy_failure(&self) -> Option<String> {
+        self.lru.attached()?.failure()
     }
 
     /// How many of the first of these pages of a file are missing and shall not come into the cache, by the policy of

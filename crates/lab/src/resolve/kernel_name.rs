@@ -15,12 +15,19 @@ use workload::scenario::ScenarioProblem;
 pub(crate) fn version_of(kernel: &KernelSpec) -> Version {
     let mut own = kernel.clone();
     own.features.retain(|name, _| PolicyInfo::of_feature(name).is_none());
+    own.object = None;
     Version::parse(&own.to_string()).expect("the vocabulary comes from the same table")
 }
 
-/// The policy, if there is one.
+/// The policy, if there is one of those that have names.
 pub(crate) fn policy_of(kernel: &KernelSpec) -> Option<&'static PolicyInfo> {
     kernel.features.keys().find_map(|name| PolicyInfo::of_feature(name))
+}
+
+/// What is written of a policy behind `+`, if there is one: a name or an object.
+fn change_of(kernel: &KernelSpec) -> Option<String> {
+    let object = kernel.object.as_ref().map(|object| format!("cache-ext={object}"));
+    object.or_else(|| policy_of(kernel).map(|info| info.feature.to_owned()))
 }
 
 /// Checks that a kernel can be as its name has it.
@@ -42,8 +49,12 @@ pub(crate) fn check_changes(kernel: &KernelSpec) -> Result<(), ScenarioProblem> 
         let message = format!("`{first}` and `{second}` are both to evict the same file pages");
         return Err(model(message, "leave one of them out".to_owned()));
     }
-    match policies.first() {
-        Some((name, _)) if version_of(kernel).rules.lru != LruKind::TwoLists => Err(model(
+    if let (Some(object), [(name, _), ..]) = (&kernel.object, &policies[..]) {
+        let message = format!("`{name}` and `{object}` are both to evict the same file pages");
+        return Err(model(message, "leave one of them out".to_owned()));
+    }
+    match change_of(kernel) {
+        Some(name) if version_of(kernel).rules.lru != LruKind::TwoLists => Err(model(
             format!("`{name}` stands on active and inactive lists, which `{kernel}` has not"),
             format!("`{}+{name}` has them", kernel.base),
         )),
@@ -57,13 +68,11 @@ pub(crate) fn check_changes(kernel: &KernelSpec) -> Result<(), ScenarioProblem> 
 /// They turn the multi-gen LRU on.
 pub(crate) fn check_lists(kernel: &KernelSpec, sysctls: &Sysctls) -> Result<(), ScenarioProblem> {
     // 0 is the kernel's own, 1 is off.
-    match policy_of(kernel) {
-        Some(PolicyInfo { feature, .. }) if sysctls.get(Sysctl::LruGenEnabled) > 1 => {
-            Err(ScenarioProblem::Model {
-                message: format!("`{feature}` stands on active and inactive lists, not on the multi-gen LRU"),
-                hint: Some(format!("leave `{}` out", Sysctl::LruGenEnabled.name())),
-            })
-        }
+    match change_of(kernel) {
+        Some(feature) if sysctls.get(Sysctl::LruGenEnabled) > 1 => Err(ScenarioProblem::Model {
+            message: format!("`{feature}` stands on active and inactive lists, not on the multi-gen LRU"),
+            hint: Some(format!("leave `{}` out", Sysctl::LruGenEnabled.name())),
+        }),
         _ => Ok(()),
     }
 }

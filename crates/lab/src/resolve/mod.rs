@@ -8,6 +8,7 @@
 //! | `texts.rs` | names and values as texts: read and checked, quoted and listed |
 //! | `variant.rs`, `planned.rs` | a column of a comparison and its runs; a run that is planned |
 //! | `kernel_name.rs` | the name of a simulated kernel to its version, and its policy for file pages |
+//! | `policy_object.rs` | the object of eBPF that a kernel's name has |
 //! | `setting.rs` | names and values of a scenario to what the simulator takes |
 //! | `lacks.rs`, `disks.rs`, `swap.rs` | what a kernel or a machine does not have: refused, or told with the results |
 //! | `zones.rs` | the zones of a machine as they are after boot |
@@ -21,6 +22,7 @@ pub(crate) mod disks;
 pub(crate) mod kernel_name;
 pub(crate) mod lacks;
 pub(crate) mod planned;
+pub(crate) mod policy_object;
 pub mod program;
 pub mod program_file;
 pub mod program_request;

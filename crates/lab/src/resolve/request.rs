@@ -25,6 +25,7 @@ use crate::name::written;
 use crate::resolve::defaults::{default_swap, defaults, fill_in, guest_of, is_full};
 use crate::resolve::disks;
 use crate::resolve::kernel_name::check_changes;
+use crate::resolve::policy_object;
 use crate::resolve::program;
 use crate::resolve::setting::{Setting, filesystem, machine_spec, sysctls};
 use crate::resolve::swap;
@@ -358,11 +359,13 @@ fn read_text(
     names: &Names,
 ) -> Result<Written, LabError> {
     let failed = |source| LabError::File { path: path.to_owned(), source: Box::new(source) };
-    let written = Scenario::read_to_run_on(text, &names.vocabulary(), moved_to).map_err(failed)?;
-    let at = |key: &str, problem| failed(ScenarioError { position: written.place(key), problem });
-    if let Some(kernel) = &written.scenario.kernel {
-        check_changes(kernel).map_err(|problem| at("kernel", problem))?;
+    let mut written = Scenario::read_to_run_on(text, &names.vocabulary(), moved_to).map_err(failed)?;
+    if let Some(kernel) = &mut written.scenario.kernel {
+        let checked = check_changes(kernel).and_then(|()| policy_object::seal(kernel));
+        let position = written.place("kernel");
+        checked.map_err(|problem| failed(ScenarioError { position, problem }))?;
     }
+    let at = |key: &str, problem| failed(ScenarioError { position: written.place(key), problem });
     if let Some(machine) = &written.scenario.machine {
         MachineSpec::parse(machine).map_err(|error| at("machine", no_machine(error)))?;
     }

@@ -5,26 +5,48 @@
 
 use std::collections::BTreeMap;
 
+use bpf::Object;
 use cache_ext::PolicyInfo;
 use kernel::Filesystem;
 use mm::base::sysctl::{Sysctl, Sysctls};
+use mm::lru::cache_ext::hooks::EvictionPolicy;
 use mm::version::presets::Version;
 use sim::machines::{self, MachineSpec};
-use units::Bytes;
+use units::{Bytes, Seed};
 use workload::scenario::Swap;
 use workload::{KernelSpec, MachineSize, Scenario};
 
 use crate::error::LabError;
 use crate::resolve::kernel_name;
 use crate::resolve::lacks;
+use crate::resolve::policy_object;
 use crate::resolve::swap;
+
+/// What evicts file pages instead of a kernel's own lists.
+#[derive(Debug, Clone)]
+pub(crate) enum Policy {
+    /// One of those that have names.
+    Named(&'static PolicyInfo),
+    /// An object of eBPF.
+    Object(Object),
+}
+
+impl Policy {
+    /// The pattern of a run's policies.
+    pub(crate) fn make(self, seed: Seed) -> Box<dyn EvictionPolicy> {
+        match self {
+            Self::Named(info) => (info.make)(),
+            Self::Object(object) => object.policy(seed),
+        }
+    }
+}
 
 /// The kernel and the machine of a run, as the simulator takes them.
 #[derive(Debug, Clone)]
 pub(crate) struct Setting {
     pub(crate) kernel: Version,
     /// What its file pages are evicted by instead of its own lists.
-    pub(crate) policy: Option<&'static PolicyInfo>,
+    pub(crate) policy: Option<Policy>,
     pub(crate) sysctls: Sysctls,
     pub(crate) hardware: sim::Hardware,
     pub(crate) layout: mm::base::layout::MemoryLayout,
@@ -73,11 +95,15 @@ impl Setting {
     ) -> Result<Self, LabError> {
         let sysctls = sysctls(pairs)?;
         kernel_name::check_lists(kernel, &sysctls)?;
-        let (kernel, policy) = (kernel_name::version_of(kernel), kernel_name::policy_of(kernel));
+        let object = policy_object::object_of(kernel)?;
+        let of_object = object.as_ref().map(Object::assumed).unwrap_or_default();
+        let named = kernel_name::policy_of(kernel).map(Policy::Named);
+        let (kernel, policy) = (kernel_name::version_of(kernel), object.map(Policy::Object).or(named));
         lacks::check_sysctls(&kernel, pairs)?;
         let (hardware, layout) = machines::build(machine, mem, &kernel)?;
         let spec = MachineSpec::parse(machine).expect("it was just built");
         let mut notes: Vec<String> = spec.assumed(&kernel).into_iter().collect();
+        notes.extend(of_object);
         notes.extend(lacks::assumed_of_machine(&kernel, &layout));
         notes.extend(lacks::idle_features(&kernel, &hardware, &layout));
         Ok(Self { kernel, policy, sysctls, hardware, layout, swap: Swap::NONE, notes })

@@ -13,14 +13,16 @@ use workload::scenario::{ScenarioProblem, parse_sysctl_value};
 use crate::error::LabError;
 use crate::name::names::Names;
 use crate::resolve::kernel_name::check_changes;
+use crate::resolve::policy_object;
 
 /// Reads the name of a kernel with features added and taken away.
 ///
 /// # Errors
 /// An unknown name; a change that changes nothing; two forms of one decision.
 pub(crate) fn kernel_named(text: &str, names: &Names) -> Result<KernelSpec, LabError> {
-    let kernel = names.vocabulary().kernel(text)?;
+    let mut kernel = names.vocabulary().kernel(text)?;
     check_changes(&kernel)?;
+    policy_object::seal(&mut kernel)?;
     Ok(kernel)
 }
 

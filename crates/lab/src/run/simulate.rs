@@ -16,7 +16,7 @@ use recording::{OomKill, Recording, Series, Stall};
 use sim::run::{Checks, Program, SimError, SimResult, SimRun, Watch};
 use sim::trace::{EventNames, EventRow};
 use sim::{Progress, RunError, WaitKind};
-use units::Nanos;
+use units::{Nanos, Seed};
 use workload::Scenario;
 
 use crate::error::{FailedAssertion, LabError};
@@ -145,7 +145,7 @@ pub(crate) fn sim_run(
     let Setting { kernel, policy, sysctls, hardware, layout, swap, notes: _ } = setting;
     let spec = SimRun::new(program, kernel, hardware, layout);
     let sample_period = interval.unwrap_or(spec.sample_period);
-    let policy = policy.map(|info| (info.make)());
+    let policy = policy.map(|policy| policy.make(Seed(seed)));
     SimRun { policy, sysctls, swap, filesystem, seed, sample_period, ..spec }
 }
 

@@ -327,7 +327,7 @@ fn run(scenario: &Scenario, checks: Checks, stop: &Arc<AtomicBool>) -> Verdict {
 fn verdict(error: &SimError) -> Verdict {
     let lacks = |errno: Errno| matches!(errno, Errno::NoMem | Errno::Killed | Errno::NoSpc);
     match error {
-        SimError::Hardware(_) | SimError::Boot(_) => Verdict::Fine("refused"),
+        SimError::Hardware(_) | SimError::Boot(_) | SimError::Policy(_) => Verdict::Fine("refused"),
         SimError::Workload(WorkloadError::System(SystemError { errno, .. })) if lacks(*errno) => {
             Verdict::Fine("failed for lack of room")
         }

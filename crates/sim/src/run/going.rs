@@ -142,6 +142,9 @@ impl Going {
         let some = machine.statistics().events / EVENTS_FOR_A_FRAME;
         let checked = kernel.mem(|mem| if self.checks_whole { mem.check() } else { mem.check_sample(some) });
         checked.map_err(SimError::Violation)?;
+        if let Some(failure) = kernel.mem(|mem| mem.policy_failure()) {
+            return Err(SimError::Policy(failure));
+        }
         let oom_kills = kernel.oom_kills();
         let (outcome, end) = match *halted {
             Some(now) => {

@@ -63,6 +63,9 @@ pub enum SimError {
     /// The run was stopped, deadlocked or took too long.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// The policy for file pages gave up: what it did wrong.
+    #[error("the policy for file pages ends early: {0}")]
+    Policy(String),
     /// The memory state at the end is inconsistent: a bug of the simulator.
     #[error("{0}")]
     Violation(Violation),
@@ -72,7 +75,7 @@ impl SimError {
     /// What to do about it, where something can be done.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Hardware(_) => None,
+            Self::Hardware(_) | Self::Policy(_) => None,
             Self::Boot(_) => Some("give the machine more memory with `--mem`".to_string()),
             Self::Workload(WorkloadError::System(SystemError {
                 errno: Errno::NoMem | Errno::Killed,

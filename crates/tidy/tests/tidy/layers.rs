@@ -16,6 +16,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("mm", &["units"]),
     ("cache-ext", &["mm"]),
+    ("bpf", &["mm"]),
     ("language", &["units"]),
     ("trace", &["language"]),
     ("policy", &["trace"]),
@@ -27,7 +28,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("linux", &["workload"]),
     ("capture", &["trace"]),
     ("report", &["recording", "stats"]),
-    ("lab", &["sim", "cache-ext", "linux", "capture", "report"]),
+    ("lab", &["sim", "cache-ext", "bpf", "linux", "capture", "report"]),
     ("evidence", &["lab"]),
     // The command line uses the playground in a test only, which holds the two against each other.
     ("cli", &["lab", "report", "playground"]),
@@ -97,7 +98,7 @@ fn every_crate_is_on_the_map_and_uses_only_what_stands_below_it() {
 fn mechanisms_bring_in_no_clock_no_threads_and_no_randomness() {
     let uses = uses();
     let mut wrong = Vec::new();
-    for name in ["units", "mm", "cache-ext", "kernel", "sim"] {
+    for name in ["units", "mm", "cache-ext", "bpf", "kernel", "sim"] {
         let banned = NEVER_USED_BY_MECHANISMS.iter().filter(|banned| uses[name].contains(**banned));
         wrong.extend(banned.map(|banned| format!("{name} uses {banned}")));
     }

@@ -12,7 +12,7 @@ const COLUMNS_MAX: usize = 120;
 const LONGER_FILES: &[(&str, usize)] = &[];
 
 /// Crates whose results depend on their inputs alone.
-const DETERMINISTIC: [&str; 7] = ["units", "language", "policy", "mm", "kernel", "sim", "workload"];
+const DETERMINISTIC: [&str; 8] = ["units", "language", "policy", "mm", "bpf", "kernel", "sim", "workload"];
 /// What would let a clock, the operating system or the order of hashing in.
 const NOT_DETERMINISTIC: [&str; 7] =
     ["HashMap", "HashSet", "Instant", "SystemTime", "thread_rng", "rand::rng", "std::thread"];

@@ -35,7 +35,12 @@ pub struct KernelSpec {
     pub base: String,
     /// What was changed about it.
     pub features: BTreeMap<String, bool>,
+    /// The object of eBPF that evicts its file pages, as it was named: a path, what is set of it, a hash.
+    pub object: Option<String>,
 }
+
+/// What an object is named behind. It comes last, as a path may have any sign in it.
+const OBJECT: &str = "+cache-ext=";
 
 impl fmt::Display for KernelSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -43,7 +48,10 @@ impl fmt::Display for KernelSpec {
         for (feature, &added) in &self.features {
             write!(f, "{}{feature}", if added { '+' } else { '-' })?;
         }
-        Ok(())
+        match &self.object {
+            Some(object) => write!(f, "{OBJECT}{object}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -82,7 +90,7 @@ impl KernelError {
 
 impl Vocabulary<'_> {
     /// Reads a kernel: `linux-5.3`, `linux-5.3+root-aging-watermark-boost`. Names contain dashes
-    /// too, so the longest known name counts.
+    /// too, so the longest known name counts. Behind `+cache-ext=` all is the name of an object.
     ///
     /// # Errors
     /// An unknown kernel or feature, or one feature named twice.
@@ -90,6 +98,10 @@ impl Vocabulary<'_> {
         let unknown = |what, text: &str, known: &[&str]| {
             let typed = text.split('+').next().unwrap_or(text);
             UnknownName::new(what, typed, known.iter().copied())
+        };
+        let (text, object) = match text.split_once(OBJECT) {
+            Some((text, object)) => (text, Some(object.to_owned())),
+            None => (text, None),
         };
         let (base, mut rest) =
             longest_name(text, self.kernels).ok_or_else(|| unknown("kernel", text, self.kernels))?;
@@ -107,7 +119,7 @@ impl Vocabulary<'_> {
             }
             rest = after;
         }
-        Ok(KernelSpec { base: base.to_owned(), features })
+        Ok(KernelSpec { base: base.to_owned(), features, object })
     }
 
     fn check_modelled(&self, names: &str) -> Result<(), KernelError> {
@@ -173,6 +185,7 @@ mod tests {
             ("linux-5.3-rc3-boost", "linux-5.3-rc3-boost"),
             ("linux-5.3-boost-cap", "linux-5.3-boost-cap"),
             ("linux-6.1+root-aging-boost", "linux-6.1-boost+root-aging"),
+            ("linux-6.1+root-aging-boost+cache-ext=a+b-c.o", "linux-6.1-boost+root-aging+cache-ext=a+b-c.o"),
         ] {
             let kernel = WORDS.kernel(text).unwrap();
             assert_eq!(kernel.to_string(), canonical);

@@ -56,7 +56,8 @@ pub fn check_kernel(what: &str, kernel: &KernelSpec, backend: &Backend) -> Resul
             (format!("the guest runs the kernel in `{path}`"), "name another one with `--on`")
         }
         Backend::Vm(version) | Backend::Uml(version)
-            if is_of(kernel, version) && kernel.features.keys().any(|name| name != LRU_GEN) =>
+            if is_of(kernel, version)
+                && (kernel.object.is_some() || kernel.features.keys().any(|name| name != LRU_GEN)) =>
         {
             let why = format!(
                 "the guest runs Debian's {version}, of whose features only `{LRU_GEN}` can be switched"
@@ -125,7 +126,7 @@ mod tests {
 
     fn kernel(base: &str, feature: Option<&str>) -> KernelSpec {
         let features = feature.map(|name| (name.to_owned(), true));
-        KernelSpec { base: base.to_owned(), features: BTreeMap::from_iter(features) }
+        KernelSpec { base: base.to_owned(), features: BTreeMap::from_iter(features), object: None }
     }
 
     #[test]

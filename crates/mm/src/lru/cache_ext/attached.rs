@@ -1,6 +1,7 @@
 //! The policies of a machine: one for each cgroup on each node, all of a kind. Next: [`super::told`], who tells them.
 
 use std_alloc::boxed::Box;
+use std_alloc::string::String;
 use std_alloc::vec::Vec;
 
 use units::Pfn;
@@ -87,6 +88,11 @@ impl Attached {
         }
         candidates.clear();
         self.candidates = candidates;
+    }
+
+    /// Why one of them gave up, if one did.
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.pattern.failure()
     }
 
     pub(super) fn admits(&mut self, group: usize, place: Place) -> bool {

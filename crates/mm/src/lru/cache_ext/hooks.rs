@@ -17,6 +17,7 @@
 
 use core::fmt::Debug;
 use std_alloc::boxed::Box;
+use std_alloc::string::String;
 
 use crate::lru::cache_ext::lists::{Eviction, Folio, Lists, Place};
 
@@ -42,6 +43,11 @@ pub trait EvictionPolicy: Debug + Send + Sync + Copied {
     /// it. Nobody asks where a page is written to or mapped.
     fn admit_folio(&mut self, _place: Place) -> bool {
         true
+    }
+
+    /// Why it, or another copy of its pattern, gave up, if one did: it names no candidates from then on.
+    fn failure(&self) -> Option<String> {
+        None
     }
 }
 

@@ -407,8 +407,20 @@ impl<'a> Lists<'a> {
         scored.iter().take(wanted).for_each(|&(.., folio)| eviction.propose(folio));
     }
 
-    fn first(&self, list: EvictionList) -> Option<Folio> {
+    /// The folio at the head of a list.
+    pub fn first(&self, list: EvictionList) -> Option<Folio> {
         if self.owns(list) { self.registry.lists[list.0 as usize].1.first() } else { None }
+    }
+
+    /// The folio behind another one on its list.
+    pub fn next(&self, folio: Folio) -> Option<Folio> {
+        let is_listed = self.list_of(folio).is_some_and(|list| list != NONE);
+        if is_listed { List::next(&self.registry.entries, folio) } else { None }
+    }
+
+    /// The cgroup on a node whose lists they are, by a number that no other one of the run has.
+    pub const fn group(&self) -> u32 {
+        self.group
     }
 
     fn owns(&self, list: EvictionList) -> bool {
