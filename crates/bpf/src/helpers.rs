@@ -26,12 +26,8 @@ impl Vm<'_, '_> {
             Call::MapDelete => state.maps.delete(&state.memory, map_of(a), b).map(|result| result as u64),
             Call::RingOutput => state.maps.output(&state.memory, map_of(a), b, c).map(|result| result as u64),
             Call::Random => Ok(state.random.bits() >> 32),
-            Call::Nanoseconds => {
-                Err(Fault::new("the time, which memory management does not know here, is asked"))
-            }
-            Call::Task => {
-                Err(Fault::new("the current task, which memory management does not know here, is asked"))
-            }
+            Call::Nanoseconds => Err(Fault::new("the time is asked, which is not modelled,")),
+            Call::Task => Err(Fault::new("the current task is asked, which is not modelled,")),
             Call::Print => {
                 state.printed += 1;
                 Ok(0)
