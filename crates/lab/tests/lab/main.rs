@@ -4,3 +4,4 @@ mod damage;
 mod fio_jobs;
 mod foreign;
 mod one_number;
+mod policy_objects;
