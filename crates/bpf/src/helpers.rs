@@ -48,8 +48,8 @@ impl Vm<'_, '_> {
         }
     }
 
-    /// `bpf_iter_num_next`: the next number, at an address; 0 behind the last. The iterator holds the number to come and
-    /// the end in its 8 bytes; the one that was given lies behind the arguments of the hook.
+    /// `bpf_iter_num_next`: the next number, at an address; 0 behind the last. The iterator holds the number to come
+    /// and the end in its 8 bytes; the one that was given lies behind the arguments of the hook.
     fn count(&mut self, iterator: u64) -> Ran<u64> {
         let memory = &mut self.state.memory;
         let (next, end) = (memory.field(iterator, 0, 4)? as i32, memory.field(iterator, 4, 4)? as i32);

@@ -1,11 +1,11 @@
-//! What the kfuncs of cache_ext do, as `mm/cache_ext_ds.c` of its kernel has them.
+//! What the kfuncs of cache_ext do, with the limits that its policies count on.
 //!
 //! ```text
 //!   iterate   from the head: callback(index, node) --> 0 go on, 1 stop, 2 candidate; up to 32 candidates, 4097 nodes
 //!   extended  the same, and moves what it went past, or named, to an end of a list; what goes to its own tail comes
 //!             round again
-//!   sample    takes `requested * sample_size` from the head, names of each `sample_size` the one with the lowest score,
-//!             puts all at the tail; nothing where the list is shorter
+//!   sample    takes `requested * sample_size` from the head, names of each `sample_size` the one with the lowest
+//!             score, puts all at the tail; nothing where the list is shorter
 //! ```
 //! A callback that calls for lists would wait for a lock for ever in a kernel, and ends the policy here. Five lists are
 //! the most, and a list moves folios of its own cgroup alone.

@@ -1,9 +1,9 @@
 //! Where the fields lie that a policy reads of a kernel's structs.
 //!
-//! A real kernel has its own places, and whoever loads an object rewrites its instructions (CO-RE). Here it is the other
-//! way about: the emulated structs are laid out as the object was compiled. A struct that an object has no full type of
-//! it does not look into. The structs of cache_ext itself are as its kernel has them (`include/linux/mm_types.h`,
-//! `include/linux/cache_ext.h` of its patch of 6.6), unless the object says otherwise.
+//! A real kernel has its own places, and whoever loads an object rewrites its instructions (CO-RE). Here it is the
+//! other way about: the emulated structs are laid out as the object was compiled. A struct that an object has no full
+//! type of it does not look into. Where the object says nothing of the structs of cache_ext itself, fields lie as in
+//! its kernel, a patch of 6.6.
 //!
 //! Next: [`crate::view`], what is read there.
 

@@ -1,5 +1,5 @@
-//! Runs an eBPF object of cache_ext's interface (Zussman et al., SOSP 2025), as it is, as a policy for the file pages of
-//! the modelled kernel.
+//! Runs an eBPF object of cache_ext's interface (Zussman et al., SOSP 2025), as it is, as a policy for the file pages
+//! of the modelled kernel.
 //!
 //! ```text
 //!   policy.bpf.o --link--> program, maps, data --policy--> hooks of mm: init, evict_folios, folio_added, ...

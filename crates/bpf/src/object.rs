@@ -70,7 +70,8 @@ impl Object {
     fn no_name(&self, name: &str) -> ObjectError {
         let Linked { maps, variables, .. } = &self.linked;
         let numbers = variables.iter().filter(|variable| matches!(variable.size, 1 | 2 | 4 | 8));
-        let is_set = |name: &str| !name.contains('.') && !name.starts_with("watch_dir");
+        let is_set =
+            |name: &str| !name.contains('.') && !name.starts_with('_') && !name.starts_with("watch_dir");
         let numbers = numbers.map(|variable| variable.name.clone()).filter(|name| is_set(name));
         let known: Vec<String> =
             numbers.chain(maps.iter().map(|spec| format!("{}{ENTRIES}", spec.name))).collect();

@@ -1,16 +1,14 @@
 //! The interpreter: runs a function of a policy to its end, and callbacks within it.
 //!
-//! Of crates.io's interpreters `rbpf` has no atomic operations but the plain addition, takes addresses of the host for a
-//! program's, has helpers that know no state, and no end for a loop; `solana-sbpf` runs a dialect. A kernel's verifier
-//! makes sure that a program ends and touches what is its own; here each access is looked at, and instructions are
-//! counted.
+//! Of crates.io's interpreters `rbpf` has no atomic operations, takes addresses of the host for a program's, has
+//! helpers that know no state, and no end for a loop; `solana-sbpf` runs a dialect without atomic operations. A
+//! kernel's verifier makes sure that a program ends and touches what is its own; here each access is looked at, and
+//! instructions are counted.
 //!
 //! Next: [`crate::view`], what a load sees of a kernel; [`crate::helpers`] and [`crate::kfuncs`], what calls do.
 
-use mm::lru::cache_ext::lists::Lists;
+use mm::lru::cache_ext::lists::{EvictionList, Lists};
 use units::Stream;
-
-use mm::lru::cache_ext::lists::EvictionList;
 
 use crate::calls::Call;
 use crate::code::{

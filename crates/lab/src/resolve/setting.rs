@@ -28,7 +28,7 @@ pub(crate) enum Policy {
     /// One of those that have names.
     Named(&'static PolicyInfo),
     /// An object of eBPF.
-    Object(Object),
+    Object(Box<Object>),
 }
 
 impl Policy {
@@ -98,7 +98,10 @@ impl Setting {
         let object = policy_object::object_of(kernel)?;
         let of_object = object.as_ref().map(Object::assumed).unwrap_or_default();
         let named = kernel_name::policy_of(kernel).map(Policy::Named);
-        let (kernel, policy) = (kernel_name::version_of(kernel), object.map(Policy::Object).or(named));
+        let (kernel, policy) = (
+            kernel_name::version_of(kernel),
+            object.map(|object| Policy::Object(Box::new(object))).or(named),
+        );
         lacks::check_sysctls(&kernel, pairs)?;
         let (hardware, layout) = machines::build(machine, mem, &kernel)?;
         let spec = MachineSpec::parse(machine).expect("it was just built");

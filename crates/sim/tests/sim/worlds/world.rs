@@ -208,7 +208,7 @@ pub fn is_refusal(error: &SimError) -> bool {
             | RunError::TimeLimit { .. }
             | RunError::Stopped { .. },
         ) => false,
-        SimError::Hardware(_) | SimError::Violation(_) => false,
+        SimError::Hardware(_) | SimError::Violation(_) | SimError::Policy(_) => false,
     }
 }
 
