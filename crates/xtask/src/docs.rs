@@ -23,6 +23,8 @@ use typed::Way;
 
 /// Workloads that pages run by their path.
 const CASES: &str = "docs/cases";
+/// Policies that a page may name.
+const OBJECTS: &str = "crates/bpf/tests/objects";
 
 /// What to do when a page does not show what its commands print.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -89,8 +91,11 @@ impl Page {
     fn open(path: &Path, stage: &Path) -> Result<Self, String> {
         let text = fs::read_to_string(root().join(path)).map_err(|error| error.to_string())?;
         let folder = stage.join(path.with_extension(""));
-        fs::create_dir_all(folder.join("docs")).map_err(|error| error.to_string())?;
-        symlink(root().join(CASES), folder.join(CASES)).map_err(|error| error.to_string())?;
+        for files in [CASES, OBJECTS] {
+            let there = folder.join(files);
+            fs::create_dir_all(there.parent().expect("in a folder")).map_err(|error| error.to_string())?;
+            symlink(root().join(files), there).map_err(|error| error.to_string())?;
+        }
         Ok(Self { path: path.to_owned(), text, folder, begin: Instant::now(), tried: 0, left: Vec::new() })
     }
 

@@ -24,6 +24,8 @@ const LARGER: (&str, &str) = ("guest-uml", "64M");
 pub(crate) const FOREIGN: &str = "no command of pagetide";
 /// The program that stands for yours.
 pub(crate) const SERVICE: &str = "./my-service";
+/// What a policy is named by that is not in the tree.
+const OF_OTHERS: &str = "+cache-ext=cache_ext_";
 /// Workloads that have no small setting worth a second, and take several.
 const LARGE: [&str; 5] = ["small-files", "huge-faults", "simoop", "inode-storm", "sequential-readers"];
 /// Commands that can print what they would run.
@@ -62,6 +64,9 @@ pub(crate) fn way(command: &str) -> Way {
     let part = words.get(1).map_or("", String::as_str);
     if first == "worlds" && ["shrink", "explain"].contains(&part) {
         return Way::Not("needs worlds of a real kernel");
+    }
+    if has(&|word| word.contains(OF_OTHERS)) {
+        return Way::Not("needs an object that others compile");
     }
     let is_large = has(&|word| LARGE.contains(&word));
     if (real || is_large) && PLANS.contains(&first.as_str()) {
@@ -156,6 +161,10 @@ mod tests {
         assert_eq!(told("pagetide run x --on uml:6.12"), "run x --on uml:6.12 --dry-run");
         assert_eq!(told("pagetide replay t --on uml:6.12"), "not: needs a real kernel");
         assert_eq!(told("pagetide uml fetch 6.12"), "not: fetches a kernel");
+        assert_eq!(
+            told("pagetide run x --kernel linux-6.12+cache-ext=cache_ext_mru.bpf.o"),
+            "not: needs an object that others compile"
+        );
         assert_eq!(told("make linux"), "not: no command of pagetide");
         assert_eq!(told("pagetide x 'a # b' | tee c"), "x a # b");
     }
