@@ -109,6 +109,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 congestion: RefCell::default(),
                 cpu_paces,
                 pressure,
+                shares: RefCell::default(),
                 flushers: RefCell::new(disks.map(|_| Flusher::new(machine.new_queue())).collect()),
                 plugs: RefCell::default(),
                 journal_threads: RefCell::default(),

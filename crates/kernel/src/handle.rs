@@ -31,6 +31,7 @@ use crate::tasks::process::Processes;
 use crate::time::{jiffy, ticks_from};
 use crate::writeback::inodes::Flusher;
 use crate::writeback::request::Plug;
+use crate::writeback::shares::Shares;
 
 pub(crate) struct Shared<M: Machine, T: Trace> {
     pub(crate) machine: M,
@@ -62,6 +63,7 @@ pub(crate) struct Shared<M: Machine, T: Trace> {
     pub(crate) pressure: Vec<QueueId>,
     /// One for each disk.
     pub(crate) flushers: RefCell<Vec<Flusher>>,
+    pub(crate) shares: RefCell<Shares>,
     /// Plugs of tasks that may have to wait for memory.
     pub(crate) plugs: RefCell<Vec<(TaskId, Plug)>>,
     /// Of ext4, by disk.

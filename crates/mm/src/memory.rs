@@ -312,9 +312,20 @@ impl<T: Trace> Memory<T> {
         self.cache.dirty_limits(&self.core, &self.lru)
     }
 
+    /// Somebody wrote before the run: the pace of writers goes by the thresholds of now.
+    pub fn begin_pace(&mut self) {
+        let limits = self.dirty_limits();
+        self.cache.pace.begin(&limits);
+    }
+
     /// The thresholds that whoever writes for a cgroup keeps to: [`PageCache::dirty_domains`].
     pub fn dirty_domains(&self, memcg: MemcgId) -> DirtyDomains {
         self.cache.dirty_domains(&self.core, &self.lru, memcg)
+    }
+
+    /// [`PageCache::dirty_of`]
+    pub fn dirty_of(&self, memcg: MemcgId) -> u64 {
+        self.cache.dirty_of(&self.core, memcg)
     }
 
     /// Notes which nodes hold more than their share of dirty pages: to be called before a page is
@@ -360,7 +371,7 @@ impl<T: Trace> Memory<T> {
         mapping: MappingId,
         first: u32,
         count: u32,
-        written: &mut Vec<(NodeId, u64)>,
+        written: &mut Vec<(NodeId, MemcgId, u64)>,
     ) {
         self.cache.end_writeback(&mut self.core, &mut self.lru, mapping, first, count, written);
     }

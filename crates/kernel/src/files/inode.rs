@@ -64,8 +64,8 @@ pub(crate) struct Inode {
     pub(crate) opens: Cell<u32>,
     pub(crate) list: Cell<DirtyList>,
     pub(crate) dirtied_when: Cell<Nanos>,
-    /// The cgroup that made it dirty last: what is written of it is that one's. (Linux moves an inode to the cgroup of
-    /// most of its pages after some rounds.)
+    /// The cgroup whose worker writes it: the one that made it dirty. (Linux moves an inode to the cgroup of most of
+    /// its pages after some rounds.)
     pub(crate) writer: Cell<MemcgId>,
     /// Where the flusher goes on in the file.
     pub(crate) writeback_index: Cell<u32>,

@@ -12,6 +12,7 @@
 
 use std::rc::Rc;
 
+use mm::MemcgId;
 use mm::base::event::Trace;
 use mm::base::ids::DentryId;
 use mm::fs::dentry::Name;
@@ -64,7 +65,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let each = |pages: &[Pfn]| {
                 used.use_singles(pages);
             };
-            self.mem(|mem| mem.core.alloc.pass_through(cpu, Pages(pages.into()), LAY_OUT_STEP, each));
+            self.mem(|mem| {
+                mem.begin_pace();
+                mem.core.alloc.pass_through(cpu, Pages(pages.into()), LAY_OUT_STEP, each);
+            });
+            self.shared.shares.borrow_mut().add(MemcgId::ROOT, self.machine().now(), pages.into());
         }
         Ok(())
     }

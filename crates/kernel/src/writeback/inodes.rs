@@ -1,4 +1,4 @@
-//! The inodes that have something to write, in the order in which the flusher takes them
+//! The inodes that have something to write, in the order in which a worker of the flusher takes them
 //! (MECHANISMS 10.4).
 //!
 //! ```text
@@ -9,7 +9,7 @@
 //! An inode is on one list at most. Left out: a list for inodes whose times alone are dirty. Next:
 //! [`super::flusher`].
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use mm::MemcgId;
@@ -48,10 +48,10 @@ impl DirtyInodes {
         }
     }
 
-    /// If nothing is left of the last round, or of a cgroup's part of it, makes ready what had a turn already, then
-    /// what was dirtied up to `cutoff` (`queue_io`).
-    pub(crate) fn queue_io(&mut self, cutoff: Nanos, memcg: Option<MemcgId>) {
-        if self.io.iter().any(|inode| is_of(inode, memcg)) {
+    /// If nothing is left of the last round, makes ready what had a turn already, then what was dirtied up to `cutoff`
+    /// (`queue_io`).
+    pub(crate) fn queue_io(&mut self, cutoff: Nanos) {
+        if !self.io.is_empty() {
             return;
         }
         while let Some(inode) = self.more_io.pop_front() {
@@ -65,17 +65,18 @@ impl DirtyInodes {
         }
     }
 
-    /// The next one to be written now, of a cgroup if it is for one; it is being written from here on.
-    pub(crate) fn next(&mut self, memcg: Option<MemcgId>) -> Option<Rc<Inode>> {
-        let inode = self.io.remove(self.io.iter().position(|inode| is_of(inode, memcg))?)?;
+    /// The next one to be written now; it is being written from here on.
+    pub(crate) fn next(&mut self) -> Option<Rc<Inode>> {
+        let inode = self.io.pop_front()?;
         inode.list.set(DirtyList::Writing);
         self.writing.push(Rc::clone(&inode));
         Some(inode)
     }
 
-    /// Whether nothing is dirty.
+    /// Whether nothing is dirty, nor just being written.
     pub(crate) fn is_empty(&self) -> bool {
-        self.dirty.is_empty() && self.io.is_empty() && self.more_io.is_empty()
+        let lists = [&self.dirty, &self.io, &self.more_io];
+        lists.iter().all(|list| list.is_empty()) && self.writing.is_empty()
     }
 
     /// Every inode with something to write: what is being written, then as they will be.
@@ -84,9 +85,16 @@ impl DirtyInodes {
     }
 }
 
-/// Whether a cgroup made it dirty, if it is to be one's.
-fn is_of(inode: &Inode, memcg: Option<MemcgId>) -> bool {
-    memcg.is_none_or(|memcg| inode.writer.get() == memcg)
+/// What is written for a cgroup on a disk, or for all where cgroups are not told apart (`struct bdi_writeback`).
+#[derive(Debug, Default)]
+pub(crate) struct Worker {
+    pub(crate) inodes: DirtyInodes,
+    /// A writer found a background threshold exceeded.
+    pub(crate) is_asked: bool,
+    /// When it looks by itself what there is to do: `dirty_writeback_centisecs` after the first inode became dirty, and
+    /// after each look that left one.
+    pub(crate) looks_at: Option<Nanos>,
+    pub(crate) last_old_flush: Nanos,
 }
 
 /// What the flusher of a disk was asked for, and the writes that are on their way there.
@@ -94,12 +102,9 @@ fn is_of(inode: &Inode, memcg: Option<MemcgId>) -> bool {
 pub(crate) struct Flusher {
     /// What its thread waits on.
     pub(crate) queue: QueueId,
-    pub(crate) inodes: DirtyInodes,
+    pub(crate) workers: BTreeMap<MemcgId, Worker>,
     /// Reclaim wants so many pages written at most (`wakeup_flusher_threads`).
     pub(crate) kicked: Option<u64>,
-    /// The cgroups of writers that found a background threshold exceeded, the root's for those in none.
-    pub(crate) background: BTreeSet<MemcgId>,
-    pub(crate) last_old_flush: Nanos,
     pub(crate) requests: u32,
     /// Runs of pages in the making and on their way.
     pub(crate) runs: u32,
@@ -107,17 +112,32 @@ pub(crate) struct Flusher {
 
 impl Flusher {
     pub(crate) fn new(queue: QueueId) -> Self {
-        let inodes = DirtyInodes::default();
-        let last_old_flush = Nanos::ZERO;
-        Self {
-            queue,
-            inodes,
-            kicked: None,
-            background: BTreeSet::new(),
-            last_old_flush,
-            requests: 0,
-            runs: 0,
-        }
+        Self { queue, workers: BTreeMap::new(), kicked: None, requests: 0, runs: 0 }
+    }
+
+    pub(crate) fn worker(&mut self, memcg: MemcgId) -> &mut Worker {
+        self.workers.entry(memcg).or_default()
+    }
+
+    /// Whether nothing is dirty.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.workers.values().all(|worker| worker.inodes.is_empty())
+    }
+
+    /// Every inode with something to write.
+    pub(crate) fn all_inodes(&self) -> Vec<Rc<Inode>> {
+        self.workers.values().flat_map(|worker| worker.inodes.all()).collect()
+    }
+
+    /// When the next worker looks by itself.
+    pub(crate) fn next_look(&self) -> Option<Nanos> {
+        self.workers.values().filter_map(|worker| worker.looks_at).min()
+    }
+
+    /// The cgroups whose workers are asked, or look by themselves now; where all are kicked, all.
+    pub(crate) fn due(&self, now: Nanos, all: bool) -> Vec<MemcgId> {
+        let is_due = |worker: &Worker| all || worker.is_asked || worker.looks_at.is_some_and(|at| at <= now);
+        self.workers.iter().filter(|(_, worker)| is_due(worker)).map(|(&memcg, _)| memcg).collect()
     }
 }
 
@@ -132,7 +152,7 @@ mod tests {
     }
 
     pub(crate) fn order(inodes: &mut DirtyInodes) -> Vec<u32> {
-        std::iter::from_fn(|| inodes.next(None)).map(|inode| inode.number).collect()
+        std::iter::from_fn(|| inodes.next()).map(|inode| inode.number).collect()
     }
 
     #[test]
@@ -143,11 +163,11 @@ mod tests {
             inodes.note_dirty(file, Nanos(time));
         }
         inodes.note_dirty(&files[0], Nanos(99)); // Dirty already: keeps its place and age.
-        inodes.queue_io(Nanos(12), None);
+        inodes.queue_io(Nanos(12));
         assert_eq!(order(&mut inodes), [1, 2, 3], "the last is too young");
         inodes.put_last(&files[1], DirtyList::MoreIo);
         inodes.put_last(&files[0], DirtyList::None);
-        inodes.queue_io(Nanos(13), None);
+        inodes.queue_io(Nanos(13));
         assert_eq!(order(&mut inodes), [2, 4], "what had a turn goes before what is new");
     }
 }

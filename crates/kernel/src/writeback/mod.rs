@@ -9,6 +9,7 @@ pub mod pages;
 pub mod pause;
 pub mod plug;
 pub(crate) mod request;
+pub(crate) mod shares;
 pub mod sync;
 pub mod wake;
 pub mod work;

@@ -125,8 +125,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 mem.end_writeback(range.mapping, range.first, range.count, &mut written);
             }
         });
-        for (node, pages) in written {
+        let now = self.machine().now();
+        for (node, memcg, pages) in written {
             self.note_written(node, pages);
+            self.shared.shares.borrow_mut().add(self.worker_of(memcg), now, pages);
         }
         for queue in [self.shared.wait.page_writeback, self.shared.wait.requests] {
             self.wake_queue(queue);

@@ -46,7 +46,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         let inodes: Vec<Rc<Inode>> = {
             let flushers = self.shared.flushers.borrow();
-            flushers.iter().flat_map(|flusher| flusher.inodes.all()).collect()
+            flushers.iter().flat_map(|flusher| flusher.all_inodes()).collect()
         };
         let mut plug = Plug::default();
         for inode in &inodes {

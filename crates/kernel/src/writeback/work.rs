@@ -9,7 +9,7 @@ use std::rc::Rc;
 use mm::MemcgId;
 use mm::base::event::Trace;
 use mm::base::sysctl::Sysctl;
-use mm::pages::pace::DirtyLimits;
+use mm::pages::pace::{DirtyDomains, DirtyLimits};
 use mm::version::rules::DirtyPause;
 use units::Nanos;
 
@@ -22,15 +22,11 @@ use crate::writeback::request::Plug;
 /// (`MIN_WRITEBACK_PAGES`).
 const CHUNK_PAGES: u64 = 1024;
 
-const CENTISECOND: u64 = 10_000_000;
-
 /// Why the flusher writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Work {
-    /// Down to the background threshold.
+    /// Down to the background thresholds, and to the cgroup's share of that of the machine.
     Background,
-    /// What a cgroup made dirty, down to its background threshold.
-    Group(MemcgId),
     /// What is older than `dirty_expire_centisecs`.
     Old,
     /// So many pages, for reclaim or for a writer.
@@ -38,53 +34,51 @@ pub(crate) enum Work {
 }
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    pub(crate) fn centisecs(&self, sysctl: Sysctl) -> Nanos {
-        Nanos(self.mem(|mem| mem.core.alloc.sysctls().get(sysctl)) * CENTISECOND)
-    }
-
-    /// Whether there is more to write than may be left dirty.
-    fn is_needed(&self, work: Work) -> bool {
-        let over = |limits: DirtyLimits| limits.dirty > limits.background;
-        match work {
-            Work::Background => over(self.mem(|mem| mem.dirty_limits())),
-            Work::Group(memcg) => self.mem(|mem| mem.dirty_domains(memcg)).group.is_some_and(over),
-            Work::Old | Work::Pages(_) => true,
+    /// Whether there is more to write than may be left dirty (`wb_over_bg_thresh`).
+    fn is_needed(&self, memcg: MemcgId, work: Work) -> bool {
+        if work != Work::Background {
+            return true;
         }
+        let over = |limits: DirtyLimits| limits.dirty > limits.background;
+        let (DirtyDomains { machine, group }, own) =
+            self.mem(|mem| (mem.dirty_domains(memcg), mem.dirty_of(memcg)));
+        let part = || self.shared.shares.borrow().part(memcg, self.machine().now(), machine.background);
+        over(machine) || own > part() || group.is_some_and(over)
     }
 
     /// Whether a round is over before all its inodes had their turn: after a tenth of a second (`writeback_sb_inodes`;
     /// measured, guests of 6.12), so what is dirty then may be far below the threshold; up to 3.1 with the chunk
     /// that brings it there.
-    fn ends_round(&self, work: Work, enough: Nanos) -> bool {
+    fn ends_round(&self, memcg: MemcgId, work: Work, enough: Nanos) -> bool {
         match self.mem(|mem| mem.core.rules().dirty_pause) {
             DirtyPause::Sleeps => self.machine().now() >= enough,
-            DirtyPause::Writes => work == Work::Background && !self.is_needed(work),
+            DirtyPause::Writes => work == Work::Background && !self.is_needed(memcg, work),
         }
     }
 
     /// A writer writes back up to so many pages of a disk itself; returns how many it did.
     pub(crate) async fn write_back_for_writer(&self, device: u16, pages: u64) -> u64 {
-        self.write_back(device, Work::Pages(pages)).await
+        self.write_back(device, MemcgId::ROOT, Work::Pages(pages)).await
     }
 
-    /// One piece of work: rounds over the inodes, a chunk of each in turn (`wb_writeback`). Returns the pages.
-    pub(crate) async fn write_back(&self, device: u16, work: Work) -> u64 {
+    /// One piece of a worker's work: rounds over its inodes, a chunk of each in turn (`wb_writeback`). Returns the
+    /// pages.
+    pub(crate) async fn write_back(&self, device: u16, memcg: MemcgId, work: Work) -> u64 {
         let mut plug = Plug::default();
-        let memcg = if let Work::Group(memcg) = work { Some(memcg) } else { None };
         let asked = if let Work::Pages(pages) = work { pages } else { u64::MAX };
         let mut left = asked;
         let expire = self.centisecs(Sysctl::DirtyExpireCentisecs);
-        while left > 0 && self.is_needed(work) {
+        while left > 0 && self.is_needed(memcg, work) {
             let now = self.machine().now();
             let cutoff = if work == Work::Old { now.saturating_sub(expire) } else { now };
             let enough = now + self.ticks(self.machine().hz() / 10 + 1);
-            self.flusher_of(device, |flusher| flusher.inodes.queue_io(cutoff, memcg));
+            self.flusher_of(device, |flusher| flusher.worker(memcg).inodes.queue_io(cutoff));
             let mut progress = false;
-            while let Some(inode) = self.flusher_of(device, |flusher| flusher.inodes.next(memcg)) {
+            while let Some(inode) = self.flusher_of(device, |flusher| flusher.worker(memcg).inodes.next()) {
                 let written = self.write_chunk(&inode, left, &mut plug).await;
                 progress |= written > 0 || inode.list.get() == DirtyList::None;
                 left = left.saturating_sub(written);
-                if left == 0 || self.ends_round(work, enough) {
+                if left == 0 || self.ends_round(memcg, work, enough) {
                     break;
                 }
             }
@@ -118,7 +112,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if list == DirtyList::Dirty {
             inode.dirtied_when.set(self.machine().now()); // Dirtied again while it is being written.
         }
-        self.flusher_of(inode.device, |flusher| flusher.inodes.put_last(inode, list));
+        self.flusher_of(inode.device, |flusher| {
+            flusher.worker(inode.writer.get()).inodes.put_last(inode, list)
+        });
         written
     }
 }

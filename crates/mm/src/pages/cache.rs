@@ -68,7 +68,7 @@ pub struct PageCache {
     pub(super) dirty: Vec<u64>,
     /// Pages being written, by node.
     pub(super) under_writeback: Vec<u64>,
-    pub(super) pace: Pace,
+    pub(crate) pace: Pace,
     pub(super) swap: SwapSpaces,
     /// Page tables of those who map files.
     pub maps: FileMaps,

@@ -113,6 +113,14 @@ impl PageCache {
         DirtyDomains { machine, group: Some(limits_of(core, file + headroom, dirty, writeback)) }
     }
 
+    /// The dirty pages of a cgroup itself; all there are where cgroups are not told apart.
+    pub fn dirty_of<T: Trace>(&self, core: &Core<T>, memcg: MemcgId) -> u64 {
+        match core.rules().cgroup_writeback {
+            CgroupWriteback::Absent => self.dirty(),
+            _ => core.nodes().map(|node| core.cgroups.local_stat(memcg, node, MemcgStat::FileDirty)).sum(),
+        }
+    }
+
     /// Notes which nodes hold more than their share of dirty pages: to be called before a page is
     /// allocated that will be dirtied (`node_dirty_ok`).
     pub fn note_dirty_full_nodes<T: Trace>(&mut self, core: &mut Core<T>, lru: &Lru) {
@@ -226,7 +234,7 @@ impl PageCache {
     }
 
     /// The pages at `first..first + count` of `mapping` are written (`folio_end_writeback`). Those
-    /// that reclaim met meanwhile go to the inactive tail. Their nodes and numbers are added to `written`.
+    /// that reclaim met meanwhile go to the inactive tail. Their nodes, cgroups and numbers are added to `written`.
     pub fn end_writeback<T: Trace>(
         &mut self,
         core: &mut Core<T>,
@@ -234,7 +242,7 @@ impl PageCache {
         mapping: MappingId,
         first: u32,
         count: u32,
-        written: &mut Vec<(NodeId, u64)>,
+        written: &mut Vec<(NodeId, MemcgId, u64)>,
     ) {
         let mut index = first;
         while index < first + count {
@@ -242,10 +250,11 @@ impl PageCache {
                 panic!("page {index} of {mapping:?} went while it was written")
             };
             let pages = core.alloc.frames.pages(pfn);
+            let memcg = core.page_memcg(pfn);
             let node = self.end_page(core, lru, mapping, pfn, u64::from(pages));
             match written.last_mut() {
-                Some((last, sum)) if *last == node => *sum += u64::from(pages),
-                _ => written.push((node, u64::from(pages))),
+                Some((last, of, sum)) if (*last, *of) == (node, memcg) => *sum += u64::from(pages),
+                _ => written.push((node, memcg, u64::from(pages))),
             }
             index += pages;
         }

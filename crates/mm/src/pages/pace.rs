@@ -162,6 +162,11 @@ impl Pace {
         self.bandwidth
     }
 
+    /// Somebody wrote before the run, and looked at these.
+    pub(crate) fn begin(&mut self, limits: &DirtyLimits) {
+        self.follow_threshold(limits);
+    }
+
     fn limit(&self, limits: &DirtyLimits) -> u64 {
         self.limit.max(limits.threshold)
     }

@@ -307,7 +307,7 @@ fn a_page_goes_to_the_tail_when_its_write_ends_only_if_it_was_marked_and_is_as_i
         let file = scene.world.file;
         let mut written = Vec::new();
         scene.world.mem.end_writeback(file, 0, 1, &mut written);
-        assert_eq!(written, [(NODE, 1)]);
+        assert_eq!(written, [(NODE, MemcgId::ROOT, 1)]);
         (scene.world.event(VmEvent::PgRotated), scene.world.draw(ROOT))
     };
     assert_eq!(end(|_, _| {}), (1, "root: active [] inactive [1 0]".into()));

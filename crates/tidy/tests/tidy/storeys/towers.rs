@@ -117,6 +117,7 @@ const KERNEL: &[&str] = &[
     "handle",
     "queues",
     "writeback/inodes",
+    "writeback/shares",
     "writeback/request",
     "tasks/process",
     "anon/area",
