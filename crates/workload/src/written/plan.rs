@@ -445,7 +445,7 @@ pub(super) fn check_places(
                 true => set.files.len() as u64,
                 false => set.files.first().map_or(0, |file| file.size.div_ceil(block)),
             };
-            if places > PLACES_MAX && (word == "shuffled" || word.starts_with("zipf")) {
+            if places > PLACES_MAX && word.starts_with("zipf") {
                 let on = &work.on;
                 result = Err(format!("order `{word}` over {places} places of `{on}`; {PLACES_MAX} at most"));
             }

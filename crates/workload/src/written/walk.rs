@@ -20,8 +20,8 @@ pub(super) enum Walk {
     },
     /// Each of the places once, then again: in the same order, or in one that is drawn anew.
     Shuffled {
-        places: Vec<u32>,
-        next: usize,
+        scattered: Scattered,
+        next: u64,
         pass: u64,
         drawn_by: DrawnBy,
     },
@@ -32,8 +32,8 @@ pub(super) enum Walk {
     },
 }
 
-/// Ranks of popularity, scattered over as many places: a permutation that takes no memory, for what a task of a real
-/// machine holds is charged to its cgroup. Luby and Rackoff's: four Feistel rounds over the least power of four that
+/// Ranks, of popularity or of time, scattered over as many places: a permutation that takes no memory, for what a task of
+/// a real machine holds is charged to its cgroup. Luby and Rackoff's: four Feistel rounds over the least power of four that
 /// has all places, gone through again where the result is none.
 pub(super) struct Scattered {
     keys: [u64; 4],
@@ -73,17 +73,12 @@ pub(super) struct DrawnBy {
 
 impl DrawnBy {
     /// All places in an order.
-    fn draw(&self, places: u64, pass: u64) -> Vec<u32> {
-        let mut stream = self.seed.stream(&self.name.replace(PASS, &pass.to_string()));
-        let mut drawn: Vec<u32> = (0..u32::try_from(places).expect("it was checked")).collect();
-        for left in (1..drawn.len()).rev() {
-            drawn.swap(left, stream.below(left as u64 + 1) as usize);
-        }
-        drawn
+    fn draw(&self, places: u64, pass: u64) -> Scattered {
+        Scattered::new(places, self.seed.stream(&self.name.replace(PASS, &pass.to_string())))
     }
 }
 
-/// As many places as a drawn order can have.
+/// As many places as popularity can have.
 pub(super) const PLACES_MAX: u64 = OBJECTS_MAX as u64;
 
 impl Walk {
@@ -95,7 +90,7 @@ impl Walk {
             Order::Random => Self::Random { stream: seed.stream(name), places },
             Order::Shuffled => {
                 let drawn_by = DrawnBy { seed, name: order_by };
-                Self::Shuffled { places: drawn_by.draw(places, 0), next: 0, pass: 0, drawn_by }
+                Self::Shuffled { scattered: drawn_by.draw(places, 0), next: 0, pass: 0, drawn_by }
             }
             Order::Zipf(skew) => {
                 let objects = u32::try_from(places).expect("it was checked");
@@ -115,15 +110,15 @@ impl Walk {
                 place
             }
             Self::Random { stream, places } => stream.below(*places),
-            Self::Shuffled { places, next, pass, drawn_by } => {
-                if *next == places.len() {
+            Self::Shuffled { scattered, next, pass, drawn_by } => {
+                if *next == scattered.places {
                     (*next, *pass) = (0, *pass + 1);
                     if drawn_by.name.contains(PASS) {
-                        *places = drawn_by.draw(places.len() as u64, *pass);
+                        *scattered = drawn_by.draw(scattered.places, *pass);
                     }
                 }
                 *next += 1;
-                u64::from(places[*next - 1])
+                scattered.place(*next - 1)
             }
             Self::Zipf { zipf, scattered } => scattered.place(zipf.next().expect("it has no end")),
         }
