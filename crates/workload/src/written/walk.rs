@@ -32,9 +32,9 @@ pub(super) enum Walk {
     },
 }
 
-/// Ranks, of popularity or of time, scattered over as many places: a permutation that takes no memory, for what a task of
-/// a real machine holds is charged to its cgroup. Luby and Rackoff's: four Feistel rounds over the least power of four that
-/// has all places, gone through again where the result is none.
+/// Ranks, of popularity or of time, scattered over as many places: a permutation that takes no memory, for what a task
+/// of a real machine holds is charged to its cgroup. Luby and Rackoff's: four Feistel rounds over the least power of
+/// four that has all places, gone through again where the result is none.
 pub(super) struct Scattered {
     keys: [u64; 4],
     /// Bits of each half.
