@@ -138,7 +138,7 @@ fn a_writer_below_a_limit_keeps_to_a_share_of_it_and_reclaim_finds_clean_pages()
     let (dirty, scanned, freed) = run("linux-6.12");
     // A fifth of 16,384 pages.
     assert!((1_500..=3_300).contains(&dirty), "{dirty} pages are dirty");
-    assert!(freed > 45_000 && scanned < freed + freed / 10, "{freed} of {scanned}");
+    assert!(freed > 45_000 && scanned < freed + freed / 50, "{freed} of {scanned}");
     let (dirty, scanned, freed) = run("linux-6.12-cgroup-writeback");
     assert!(dirty > 8_000 && scanned > freed + freed / 20, "{dirty} dirty, {freed} of {scanned}");
 }
