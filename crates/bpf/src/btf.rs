@@ -4,6 +4,8 @@
 //! takes the object's own types for its own. The format is that of the kernel's `Documentation/bpf/btf.rst`. Next:
 //! [`crate::layout`], the structs of a kernel; [`crate::link`], the maps.
 
+use std::collections::BTreeSet;
+
 use crate::fault::ObjectError;
 
 /// Follows references of types so often at most: a circle is damage.
@@ -180,13 +182,16 @@ impl Btf {
 
     /// Where a member lies in a struct, also inside unions and structs without a name.
     pub(crate) fn offset(&self, id: TypeId, name: &str) -> Option<u32> {
-        self.offset_within(id, name, DEPTH_MAX)
+        self.offset_within(id, name, &mut BTreeSet::new())
     }
 
-    fn offset_within(&self, id: TypeId, name: &str, depth: u32) -> Option<u32> {
-        let depth = depth.checked_sub(1)?;
+    /// Types that were looked into are not looked into again: a circle of them is damage.
+    fn offset_within(&self, id: TypeId, name: &str, seen: &mut BTreeSet<TypeId>) -> Option<u32> {
+        if !seen.insert(id) {
+            return None;
+        }
         self.members(id).find_map(|member| match member.name {
-            "" => Some(member.offset + self.offset_within(member.of, name, depth)?),
+            "" => member.offset.checked_add(self.offset_within(member.of, name, seen)?),
             found => (found == name).then_some(member.offset),
         })
     }

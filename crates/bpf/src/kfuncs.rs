@@ -69,13 +69,13 @@ impl<'l> Vm<'_, 'l> {
                 Ok(self.state.handles.len() as u64)
             }
             Call::ListAdd | Call::ListAddTail => {
-                let (list, folio) = (self.handle(a), self.folio_at(b));
+                let (list, folio) = (self.handle(a), self.linked.layout.folio_at(b));
                 let (Some(list), Some(folio)) = (list, folio) else { return Ok(FAILED) };
                 let is_done = self.lists()?.add(list, folio, end(call == Call::ListAddTail));
                 Ok(if is_done { 0 } else { FAILED })
             }
             Call::ListMove => {
-                let (list, folio) = (self.handle(a), self.folio_at(b));
+                let (list, folio) = (self.handle(a), self.linked.layout.folio_at(b));
                 let (Some(list), Some(folio)) = (list, folio) else { return Ok(FAILED) };
                 let end = end(c & 1 == 1);
                 let lists = self.lists()?;
@@ -83,7 +83,7 @@ impl<'l> Vm<'_, 'l> {
                 let is_done = lists.move_to(list, folio, end) || lists.add(list, folio, end);
                 Ok(if is_done { 0 } else { FAILED })
             }
-            Call::ListDel => match self.folio_at(a) {
+            Call::ListDel => match self.linked.layout.folio_at(a) {
                 Some(folio) => Ok(if self.lists()?.del(folio) { 0 } else { FAILED }),
                 None => Ok(FAILED),
             },
@@ -220,7 +220,7 @@ impl<'l> Vm<'_, 'l> {
             return Err(Fault::new("more candidates than there is room for"));
         }
         let at = |array: u32| context.wrapping_add(u64::from(array) + 8 * count);
-        let address = self.folio_address(folio);
+        let address = self.linked.layout.folio_address(folio);
         self.state.memory.store(at(layout.folios), 8, address)?;
         if let Some(score) = score {
             self.state.memory.store(at(layout.scores), 8, score as u64)?;

@@ -7,7 +7,13 @@
 //!
 //! Next: [`crate::view`], what is read there.
 
+use mm::lru::cache_ext::lists::Folio;
+
 use crate::btf::Btf;
+use crate::memory::{FOLIOS, split};
+
+/// Bytes of the largest struct that is emulated; a real `struct inode` has some 600.
+const SIZE_MAX: u32 = 1 << 12;
 
 /// Fields of `struct folio`, and of what it leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,7 +90,7 @@ impl Layout {
         };
         let size = |name: &str, otherwise: u32| {
             let size = btf.structure(name).and_then(|id| btf.size(id));
-            size.filter(|&size| size >= 8).unwrap_or(otherwise)
+            size.filter(|size| (8..=SIZE_MAX).contains(size)).unwrap_or(otherwise)
         };
         let evicting = |name, otherwise| field("cache_ext_eviction_ctx", name, otherwise);
         let admitting = |name, otherwise| field("cache_ext_admission_ctx", name, otherwise);
@@ -121,6 +127,21 @@ impl Layout {
                 evicted: iterating("nr_folios_evict", 40),
             },
             flags: FlagBits::of(btf),
+        }
+    }
+}
+
+impl Layout {
+    /// Where a folio lies for the policy.
+    pub(crate) fn folio_address(&self, folio: Folio) -> u64 {
+        FOLIOS + u64::from(folio.0) * u64::from(self.folio_size)
+    }
+
+    /// The folio that a policy names.
+    pub(crate) fn folio_at(&self, address: u64) -> Option<Folio> {
+        match split(address, FOLIOS, u64::from(self.folio_size)) {
+            Some((number, 0)) => Some(Folio(number)),
+            _ => None,
         }
     }
 }

@@ -25,7 +25,7 @@ use crate::code::{CALL, FUNCTIONS, Function, INSN, LOAD_WIDE, Program, TO_FUNCTI
 use crate::fault::ObjectError;
 use crate::layout::Layout;
 use crate::maps::MapSpec;
-use crate::memory::{data_address, map_address};
+use crate::memory::{MAPS_MAX, SECTIONS_MAX, data_address, map_address};
 
 type Elf<'a> = ElfFile64<'a, LittleEndian>;
 
@@ -199,6 +199,9 @@ impl Linker<'_> {
             } else if name == ".maps" {
                 self.places.insert(section.index().0, Place::Maps);
             } else if sh_flags & IS_LOADED != 0 && !STRUCT_OPS.contains(&name) && size > 0 {
+                if self.linked.data.len() == SECTIONS_MAX {
+                    return Err(ObjectError::broken(format!("more than {SECTIONS_MAX} sections of data")));
+                }
                 let mut bytes = section.data().unwrap_or_default().to_vec();
                 bytes.truncate(bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1));
                 let is_writable = sh_flags & IS_WRITABLE != 0;
@@ -235,6 +238,9 @@ impl Linker<'_> {
     fn maps(&self) -> Result<Vec<(u64, MapSpec)>, ObjectError> {
         let mut maps = Vec::new();
         for (name, definition) in self.btf.variables(".maps") {
+            if maps.len() == MAPS_MAX {
+                return Err(ObjectError::broken(format!("more than {MAPS_MAX} maps")));
+            }
             let symbol = self.elf.symbols().find(|symbol| symbol.name() == Ok(name));
             let symbol =
                 symbol.ok_or_else(|| ObjectError::broken(format!("no symbol has the map `{name}`")))?;
@@ -253,7 +259,8 @@ impl Linker<'_> {
     fn relocate_all(&mut self, maps: &[(u64, MapSpec)]) -> Result<(), ObjectError> {
         for section in self.elf.sections() {
             let Some(&Place::Code(first)) = self.places.get(&section.index().0) else { continue };
-            let count = section.size() as usize / INSN;
+            // A section may say that it is larger than what it holds.
+            let count = section.data().map_or(0, <[u8]>::len) / INSN;
             let mut is_done = vec![false; count];
             for (offset, relocation) in section.relocations() {
                 let RelocationTarget::Symbol(symbol) = relocation.target() else { continue };
@@ -302,7 +309,7 @@ impl Linker<'_> {
                 };
             }
             (Some(Place::Code(first)), LOAD_WIDE) => {
-                let function = first as i64 + (target + insn.imm) / INSN as i64;
+                let function = first as i64 + target.wrapping_add(insn.imm) / INSN as i64;
                 insn.imm = (FUNCTIONS as i64).wrapping_add(function);
             }
             (Some(Place::Data(data)), LOAD_WIDE) => {
@@ -345,7 +352,7 @@ impl Linker<'_> {
         let start =
             self.elf.symbols().find(|symbol| symbol.name() == Ok(table)).map(|symbol| symbol.address());
         let (start, section) = (start.ok_or_else(none)?, self.elf.section_by_name(section).ok_or_else(none)?);
-        let end = start + u64::from(self.btf.size(of).unwrap_or(0));
+        let end = start.saturating_add(u64::from(self.btf.size(of).unwrap_or(0)));
         let mut hooks = Hooks::default();
         for (offset, relocation) in section.relocations().filter(|(offset, _)| (start..end).contains(offset))
         {

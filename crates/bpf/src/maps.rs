@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use crate::btf::{Btf, TypeId};
 use crate::fault::{Fault, ObjectError, Ran};
-use crate::memory::{Memory, values_address};
+use crate::memory::{DATA_MAX, Memory, values_address};
 
 /// The map in which user space keeps the inodes that a policy is for.
 const WATCHLIST: &str = "inode_watchlist";
@@ -230,6 +230,10 @@ impl Maps {
         }
         let slot = hash.free.pop().unwrap_or(hash.slots.len() as u32);
         let at = slot as usize * spec.stride();
+        if at + spec.stride() > DATA_MAX {
+            hash.free.push(slot);
+            return None;
+        }
         if memory.bytes(values_address(map) + at as u64, spec.stride()).is_none() {
             memory.grow_values(map, at + spec.stride());
         }

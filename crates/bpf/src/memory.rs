@@ -32,7 +32,12 @@ pub(crate) const ARGUMENTS: usize = 1;
 pub(crate) const CONTEXT: usize = 2;
 const DATA: usize = 3;
 /// Areas of maps lie behind those of so many sections.
-const SECTIONS_MAX: usize = 61;
+pub(crate) const SECTIONS_MAX: usize = 61;
+/// So many have room before the folios.
+pub(crate) const MAPS_MAX: usize = 1024;
+/// Bytes that an object's sections and arrays may have together, and the values of a map: those of cache_ext have 100
+/// MiB at most.
+pub(crate) const DATA_MAX: usize = 1 << 30;
 const MAP_VALUES: usize = DATA + SECTIONS_MAX;
 
 /// Where an area of bytes begins.
@@ -61,8 +66,14 @@ pub(crate) const fn values_address(map: usize) -> u64 {
     area_address(MAP_VALUES + map)
 }
 
+/// Which struct of a region an address lies in, and where in it.
+pub(crate) fn split(address: u64, region: u64, size: u64) -> Option<(u32, u32)> {
+    let offset = within(address, region)?;
+    Some((u32::try_from(offset / size).ok()?, (offset % size) as u32))
+}
+
 /// The offset in the area that begins at `region`.
-pub(crate) const fn within(address: u64, region: u64) -> Option<u64> {
+const fn within(address: u64, region: u64) -> Option<u64> {
     match address.checked_sub(region) {
         Some(offset) if offset < REGION => Some(offset),
         _ => None,

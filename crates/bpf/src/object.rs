@@ -12,12 +12,11 @@ use units::Seed;
 use crate::fault::ObjectError;
 use crate::link::{Linked, linked};
 use crate::maps::Kind;
+use crate::memory::DATA_MAX;
 use crate::policy::ObjectPolicy;
 
 /// Ends the name of a map where its size is set.
 const ENTRIES: &str = ".max_entries";
-/// Bytes that an object may have of its own: those of cache_ext have 100 MiB at most.
-const DATA_MAX: usize = 1 << 30;
 
 /// An object of eBPF that holds a policy.
 #[derive(Debug, Clone)]
@@ -59,7 +58,9 @@ impl Object {
             return Err(ObjectError::new(message, "give a smaller number"));
         }
         let data = &mut self.linked.data[variable.data];
-        let end = variable.offset + variable.size;
+        let end = variable.offset.checked_add(variable.size).filter(|&end| end <= data.size);
+        let end =
+            end.ok_or_else(|| ObjectError::broken(format!("`{name}` lies outside of `{}`", data.name)))?;
         if data.bytes.len() < end {
             data.bytes.resize(end, 0);
         }

@@ -111,10 +111,6 @@ impl ObjectPolicy {
         failure.get_or_insert(told);
     }
 
-    fn folio_address(&self, folio: Folio) -> u64 {
-        crate::memory::FOLIOS + u64::from(folio.0) * u64::from(self.linked.layout.folio_size)
-    }
-
     /// What a hook is about.
     fn context(&mut self) -> Option<&mut [u8]> {
         let context = self.state.as_deref_mut()?.memory.area_mut(CONTEXT);
@@ -130,11 +126,9 @@ impl ObjectPolicy {
         // A kernel takes none of too many.
         for candidate in 0..if count > u64::from(CANDIDATES_MAX) { 0 } else { count as u32 } {
             let address = state.memory.field(at, layout.folios + 8 * candidate, 8)?;
-            let offset = address.checked_sub(crate::memory::FOLIOS);
-            let size = u64::from(self.linked.layout.folio_size);
-            let number =
-                offset.filter(|offset| offset % size == 0).and_then(|offset| (offset / size).try_into().ok());
-            number.into_iter().for_each(|number| eviction.propose(Folio(number)));
+            if let Some(folio) = self.linked.layout.folio_at(address) {
+                eviction.propose(folio);
+            }
         }
         Ok(())
     }
@@ -171,17 +165,17 @@ impl EvictionPolicy for ObjectPolicy {
     }
 
     fn folio_added(&mut self, lists: &mut Lists<'_>, folio: Folio) {
-        let (entry, folio) = (self.linked.hooks.folio_added, self.folio_address(folio));
+        let (entry, folio) = (self.linked.hooks.folio_added, self.linked.layout.folio_address(folio));
         self.hook("folio_added", entry, lists, &[folio]);
     }
 
     fn folio_accessed(&mut self, lists: &mut Lists<'_>, folio: Folio) {
-        let (entry, folio) = (self.linked.hooks.folio_accessed, self.folio_address(folio));
+        let (entry, folio) = (self.linked.hooks.folio_accessed, self.linked.layout.folio_address(folio));
         self.hook("folio_accessed", entry, lists, &[folio]);
     }
 
     fn folio_removed(&mut self, lists: &mut Lists<'_>, folio: Folio) {
-        let (entry, folio) = (self.linked.hooks.folio_evicted, self.folio_address(folio));
+        let (entry, folio) = (self.linked.hooks.folio_evicted, self.linked.layout.folio_address(folio));
         self.hook("folio_evicted", entry, lists, &[folio]);
     }
 

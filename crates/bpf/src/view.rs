@@ -11,17 +11,11 @@ use mm::lru::cache_ext::lists::{Folio, Seen};
 
 use crate::fault::{Fault, Ran};
 use crate::layout::FlagBits;
-use crate::memory::{FOLIOS, INODES, MAPPINGS, NODES, within};
+use crate::memory::{FOLIOS, INODES, MAPPINGS, NODES, split};
 use crate::vm::Vm;
 
 /// From one inode, or `address_space`, to the next.
 const STRIDE: u64 = 4096;
-
-/// Where a struct lies that is one of many.
-fn split(address: u64, region: u64, size: u64) -> Option<(u32, u32)> {
-    let offset = within(address, region)?;
-    Some((u32::try_from(offset / size).ok()?, (offset % size) as u32))
-}
 
 /// The part of a field of 8 bytes that a load is about.
 fn part(value: u64, field: u32, offset: u32, width: usize) -> Option<u64> {
@@ -49,22 +43,9 @@ fn flags(seen: &Seen, bits: FlagBits) -> u64 {
 }
 
 impl Vm<'_, '_> {
-    /// Where a folio lies for the policy.
-    pub(crate) fn folio_address(&self, folio: Folio) -> u64 {
-        FOLIOS + u64::from(folio.0) * u64::from(self.linked.layout.folio_size)
-    }
-
     /// Where the list node of a folio lies.
     pub(crate) fn node_address(&self, folio: Folio) -> u64 {
         NODES + u64::from(folio.0) * u64::from(self.linked.layout.node_size)
-    }
-
-    /// The folio that a policy names.
-    pub(crate) fn folio_at(&self, address: u64) -> Option<Folio> {
-        match split(address, FOLIOS, u64::from(self.linked.layout.folio_size)) {
-            Some((number, 0)) => Some(Folio(number)),
-            _ => None,
-        }
     }
 
     /// The number of a file's inode.
@@ -76,7 +57,7 @@ impl Vm<'_, '_> {
     pub(crate) fn see(&self, address: u64, width: usize) -> Ran<u64> {
         let layout = &self.linked.layout;
         if let Some((number, offset)) = split(address, NODES, u64::from(layout.node_size)) {
-            let folio = self.folio_address(Folio(number));
+            let folio = layout.folio_address(Folio(number));
             return part(folio, layout.node_folio, offset, width)
                 .ok_or_else(|| unseen("cache_ext_list_node", offset));
         }

@@ -65,16 +65,23 @@ fn what_is_no_policy_is_refused_with_a_reason() {
 #[test]
 fn damage_does_no_harm() {
     let (mut draws, mut ran) = (Seed(7).stream("damage"), 0);
-    for round in 0..600 {
+    for round in 0..3000 {
         let mut bytes = if round % 2 == 0 { FIFO.to_vec() } else { TRIAL.to_vec() };
         for _ in 0..1 + draws.below(3) {
-            let at = draws.below(bytes.len() as u64) as usize;
-            bytes[at] = draws.bits() as u8;
+            let at = draws.below(bytes.len() as u64 - 8) as usize;
+            match draws.below(3) {
+                0 => bytes[at] = draws.bits() as u8,
+                // Sizes, offsets and addresses at their ends.
+                1 => bytes[at & !3..][..4].fill(0xff),
+                _ => bytes[at & !7..][..8].copy_from_slice(&i64::MAX.to_le_bytes()),
+            }
         }
         if round % 10 == 9 {
             bytes.truncate(draws.below(bytes.len() as u64) as usize);
         }
-        let Ok(object) = Object::read(&bytes) else { continue };
+        let Ok(mut object) = Object::read(&bytes) else { continue };
+        // Where damage has put the variable it may not be.
+        let _ = object.set("list", 1);
         if object.check().is_err() {
             continue;
         }

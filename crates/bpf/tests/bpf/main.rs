@@ -9,11 +9,11 @@ mod trials;
 #[path = "../../../mm/tests/mm/world/mod.rs"]
 mod world;
 
-use mm::MemcgId;
 use mm::lru::cache_ext::hooks::EvictionPolicy;
 use pagetide_bpf::Object;
 use units::Seed;
 use world::World;
+use world::policy::{boot, pass};
 
 const FIFO: &[u8] = include_bytes!("../objects/fifo.bpf.o");
 const TRIAL: &[u8] = include_bytes!("../objects/trial.bpf.o");
@@ -27,24 +27,6 @@ fn trial(what: u64) -> Box<dyn EvictionPolicy> {
     object.set("what", what).expect("a variable of the policy");
     object.check().expect("nothing is missing");
     object.policy_within(Seed(1), INSTRUCTIONS)
-}
-
-/// A machine of 16 MiB whose file pages go by a policy.
-fn boot(policy: Box<dyn EvictionPolicy>) -> World {
-    let mut world = World::boot("linux-6.12", 16);
-    world.mem.attach_policy(policy);
-    world
-}
-
-/// A pass of the group's limit that may look at all of its pages; how many came free.
-fn pass(world: &mut World, group: MemcgId) -> u64 {
-    world.settle();
-    let mut sc = world.limit(group);
-    (sc.priority, sc.nr_to_reclaim) = (0, 1);
-    let passed = world.pass(&mut sc);
-    world.settle();
-    world.mem.check_at_rest().expect("memory is sound");
-    passed.reclaimed
 }
 
 /// Which of these pages are no longer in memory.

@@ -4,6 +4,8 @@
 //! page without readahead, [`World::pass`] one pass of reclaim over the cgroup tree.
 #![allow(dead_code)] // Each test family uses a part.
 
+pub mod policy;
+
 use std::fmt::Write;
 
 use pagetide_mm as mm;
