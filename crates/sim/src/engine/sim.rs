@@ -149,15 +149,15 @@ impl Sim {
     }
 
     /// Events from here on are none of the run.
-    pub(crate) fn end_events(&self) {
+    pub fn end_events(&self) {
         if let Some(log) = self.event_log() {
             log.close();
         }
     }
 
     /// A tracer for the kernel, whose rows and those of the machine go to `sink`. To be called before anything
-    /// else is.
-    pub(crate) fn trace(&self, detail: Detail, sink: Sink) -> SimTrace {
+    /// else is; rows come in chunks, and what is left of them with [`Self::end_events`].
+    pub fn trace(&self, detail: Detail, sink: Sink) -> SimTrace {
         let log = EventLog::new(sink);
         self.core.state.borrow_mut().log = Some(Rc::clone(&log));
         SimTrace::new(Rc::clone(&self.core), log, detail)

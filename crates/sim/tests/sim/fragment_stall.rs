@@ -9,12 +9,13 @@ use std::rc::Rc;
 use kernel::{Filesystem, Kernel, KernelConfig};
 use mm::MemcgId;
 use mm::alloc::flags::AllocFlags;
-use mm::base::event::{KeepTrace, TraceEvent};
+use mm::base::event::{Detail, TraceEvent};
 use mm::base::gfp::Gfp;
 use mm::base::layout::{HugeSupport, MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
 use mm::base::sysctl::{Sysctl, Sysctls};
 use mm::base::vmstat::VmEvent;
-use pagetide_sim::{DeviceModel, Hardware, Sim, Simulation};
+use pagetide_sim::trace::{EventRow, What};
+use pagetide_sim::{DeviceModel, Hardware, SimKernel, Simulation};
 use units::{Bytes, CpuId, Nanos, Order, Pages, Seed};
 
 const CPU: CpuId = CpuId(0);
@@ -43,7 +44,10 @@ impl Pass {
     const STUCK: Self = Self(Nanos::from_millis(700));
 }
 
-fn boot(kernel: &str, sysctls: Sysctls, pass: Pass) -> (Simulation, Kernel<Sim, KeepTrace>) {
+/// Lengths of the stalls that were traced.
+type Traced = Rc<RefCell<Vec<u64>>>;
+
+fn boot(kernel: &str, sysctls: Sysctls, pass: Pass) -> (Simulation, SimKernel, Traced) {
     let zone = |kind, pages| ZoneLayout::new(kind, Pages(pages));
     let zones = vec![zone(ZoneKind::Dma32, 4096), zone(ZoneKind::Normal, 32_768)];
     let mut hardware = Hardware::with_cpus(2).with_device(DeviceModel::NVME);
@@ -62,12 +66,22 @@ fn boot(kernel: &str, sysctls: Sysctls, pass: Pass) -> (Simulation, Kernel<Sim, 
         seed: Seed(1),
     };
     let simulation = Simulation::new(hardware).unwrap();
-    let kernel = Kernel::boot(simulation.machine(), config, KeepTrace::default()).unwrap();
-    (simulation, kernel)
+    let traced = Traced::default();
+    let to = Rc::clone(&traced);
+    let lengths = move |row: &EventRow| match row.what {
+        What::Kernel(TraceEvent::FragmentationStall { duration, .. }) => Some(duration),
+        _ => None,
+    };
+    let sink =
+        Box::new(move |rows: &[EventRow], _: &_| to.borrow_mut().extend(rows.iter().filter_map(&lengths)));
+    let machine = simulation.machine();
+    let trace = machine.trace(Detail::Reclaim, sink);
+    let kernel = Kernel::boot(machine, config, trace).unwrap();
+    (simulation, kernel, traced)
 }
 
 /// Fills all memory with unmovable pages, then frees every other page of the Normal zone.
-fn shatter(kernel: &Kernel<Sim, KeepTrace>) {
+fn shatter(kernel: &SimKernel) {
     kernel.mem(|mem| {
         let mut pages = Vec::new();
         while let Some(pfn) = mem.core.alloc.alloc(CPU, Gfp::KERNEL, Order(0), AllocFlags::NO_WATERMARKS).page
@@ -82,7 +96,6 @@ fn shatter(kernel: &Kernel<Sim, KeepTrace>) {
         }
         let _ = mem.core.alloc.drain_all();
         mem.core.alloc.events = mm::base::vmstat::VmEvents::default();
-        mem.core.alloc.trace.0.clear();
         for zone in (0..u8::try_from(mem.core.alloc.zones().len()).unwrap()).map(ZoneId) {
             mem.core.alloc.reduce_boost(zone, Pages(u64::MAX));
         }
@@ -94,7 +107,7 @@ fn run(kernel: &str, sysctls: Sysctls) -> Ending {
 }
 
 fn run_with(kernel: &str, sysctls: Sysctls, pass: Pass) -> Ending {
-    let (mut simulation, kernel) = boot(kernel, sysctls, pass);
+    let (mut simulation, kernel, traced) = boot(kernel, sysctls, pass);
     let took = Rc::new(RefCell::new(Nanos::ZERO));
     let machine = simulation.machine();
     let (here, slot, clock) = (kernel.clone(), Rc::clone(&took), machine.clone());
@@ -115,19 +128,13 @@ fn run_with(kernel: &str, sysctls: Sysctls, pass: Pass) -> Ending {
     });
     simulation.run_until_task_done(main, Nanos::from_secs(10)).unwrap();
     let took = *took.borrow();
-    let stalls = kernel.fragment_stalls();
-    kernel.mem(|mem| {
-        let length = |event: &TraceEvent| match event {
-            TraceEvent::FragmentationStall { duration, .. } => Some(*duration),
-            _ => None,
-        };
-        Ending {
-            stalls,
-            traced: mem.core.alloc.trace.0.iter().filter_map(length).collect(),
-            counted: mem.core.alloc.events.get(VmEvent::FragmentStall),
-            boost: mem.core.alloc.zones().last().unwrap().watermarks.boost(),
-            took,
-        }
+    simulation.machine().end_events();
+    kernel.mem(|mem| Ending {
+        stalls: kernel.fragment_stalls(),
+        traced: traced.take(),
+        counted: mem.core.alloc.events.get(VmEvent::FragmentStall),
+        boost: mem.core.alloc.zones().last().unwrap().watermarks.boost(),
+        took,
     })
 }
 
