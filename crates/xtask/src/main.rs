@@ -102,12 +102,6 @@ fn test(more: usize) -> Report {
             cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], &[])
         }),
         ("build", || built::build("debug")),
-        ("documentation of the code", || {
-            cargo(
-                &["doc", "--workspace", "--no-deps", "--locked"],
-                &[("RUSTDOCFLAGS", "-D warnings -A rustdoc::private-intra-doc-links")],
-            )
-        }),
         ("tests", || cargo(&["test", "--workspace", "--no-fail-fast", "--locked"], &[])),
     ];
     const USERS: Lane<'_> = &[
@@ -117,6 +111,12 @@ fn test(more: usize) -> Report {
         ("worlds of the model", full::check_worlds),
         // From here on with what is built for tests.
         ("determinism", determinism::check),
+        ("documentation of the code", || {
+            cargo(
+                &["doc", "--workspace", "--no-deps", "--locked"],
+                &[("RUSTDOCFLAGS", "-D warnings -A rustdoc::private-intra-doc-links")],
+            )
+        }),
         ("the Python package", python::test),
     ];
     let mut report = Report::new(1 + TESTS.len() + USERS.len() + more);
