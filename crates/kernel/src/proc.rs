@@ -5,7 +5,6 @@ use std::rc::Rc;
 use mm::base::event::Trace;
 use mm::base::sysctl::Sysctl;
 use mm::base::vmstat::VmEvent;
-use mm::reclaim::scan_balance::swappiness_max;
 use mm::swap::areas::AreaSpec;
 use units::CpuId;
 
@@ -41,7 +40,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub fn sysctl_write(&self, name: &str, value: &str) -> Result<(), Errno> {
         let sysctl = self.find_sysctl(name)?;
         let value = sysctl.parse_value(value).map_err(|_| Errno::Inval)?;
-        if sysctl == Sysctl::Swappiness && value > self.mem(|mem| swappiness_max(mem.core.rules())) {
+        if value > self.mem(|mem| mem.core.rules().sysctl_max(sysctl)) {
             return Err(Errno::Inval);
         }
         self.mem(|mem| mem.set_sysctl(sysctl, value));

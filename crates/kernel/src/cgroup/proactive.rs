@@ -9,8 +9,9 @@
 
 use mm::MemcgId;
 use mm::base::event::Trace;
+use mm::base::sysctl::Sysctl;
 use mm::decide::proactive::{Proactive, ProactiveNext};
-use mm::reclaim::scan_balance::{ANON_ONLY, swappiness_max};
+use mm::reclaim::scan_balance::ANON_ONLY;
 use mm::version::rules::{NodeReclaim, ProactiveReclaim, Rules};
 use units::{NodeId, PAGE_SIZE, parse_size};
 
@@ -99,7 +100,7 @@ fn parse(rules: &Rules, value: &str) -> Option<Asked> {
     let text = option.strip_prefix("swappiness=").filter(|_| knows && words.next().is_none())?;
     let swappiness = match text {
         "max" if knows_max => ANON_ONLY,
-        number => number.parse().ok().filter(|&number| number <= swappiness_max(rules))?,
+        number => number.parse().ok().filter(|&number| number <= rules.sysctl_max(Sysctl::Swappiness))?,
     };
     Some(Asked { pages, swappiness: Some(swappiness) })
 }

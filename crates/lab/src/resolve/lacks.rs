@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use kernel::Filesystem;
 use mm::base::layout::{HugeSupport, MemoryLayout, PageTables};
 use mm::base::sysctl::Sysctl;
-use mm::reclaim::scan_balance::swappiness_max;
 use mm::version::feature::Feature;
 use mm::version::presets::Version;
 use mm::version::rules::{
@@ -93,14 +92,12 @@ fn asked(rules: &Rules, need: Need) -> Result<(), Has> {
 pub(crate) fn check_sysctls(kernel: &Version, pairs: &BTreeMap<String, String>) -> Result<(), LabError> {
     for (name, value) in pairs {
         let sysctl = Sysctl::parse(name)?;
-        if sysctl == Sysctl::Swappiness {
-            check_swappiness(kernel, sysctl.parse_value(value)?)?;
-        }
         if !kernel.rules.has_sysctl(sysctl) {
             let message = format!("`{}` has no `{sysctl}`", kernel.base);
             let hint = format!("leave it out, or {}", first_with(|rules| rules.has_sysctl(sysctl)));
             return Err(ScenarioProblem::Model { message, hint: Some(hint) }.into());
         }
+        check_range(kernel, sysctl, sysctl.parse_value(value)?)?;
     }
     Ok(())
 }
@@ -118,14 +115,14 @@ pub(crate) fn check_zswap(kernel: &Version, swap: &Swap) -> Result<(), LabError>
     Err(ScenarioProblem::Model { message, hint: Some(hint) }.into())
 }
 
-fn check_swappiness(kernel: &Version, value: u64) -> Result<(), LabError> {
-    let most = swappiness_max(&kernel.rules);
+fn check_range(kernel: &Version, sysctl: Sysctl, value: u64) -> Result<(), LabError> {
+    let most = kernel.rules.sysctl_max(sysctl);
     if value <= most {
         return Ok(());
     }
-    let (sysctl, base) = (Sysctl::Swappiness, kernel.base);
-    let message = format!("`{value}` is no value for `{sysctl}` of `{base}`: it takes 0 to {most}");
-    let hint = first_with(|rules| swappiness_max(rules) >= value);
+    let (base, (least, _)) = (kernel.base, sysctl.range());
+    let message = format!("`{value}` is no value for `{sysctl}` of `{base}`: it takes {least} to {most}");
+    let hint = first_with(|rules| rules.has_sysctl(sysctl) && rules.sysctl_max(sysctl) >= value);
     Err(ScenarioProblem::Model { message, hint: Some(hint) }.into())
 }
 

@@ -28,21 +28,13 @@ use crate::base::vmstat::MemcgStat;
 use crate::core::Core;
 use crate::lru::lists::{Lru, LruList, ScanCosts};
 use crate::reclaim::run::{AtTarget, ScanControl};
-use crate::version::rules::{Aging, FileBalance, LruCost, Rules, SwappinessRange};
+use crate::version::rules::{Aging, FileBalance, LruCost};
 
 /// What the weights of `swappiness` add up to before costs.
 const WHOLE: u64 = 200;
 
 /// The swappiness of those who ask for anonymous pages alone: `swappiness=max`.
 pub const ANON_ONLY: u64 = 201;
-
-/// The largest `vm.swappiness` that a kernel of these rules takes.
-pub const fn swappiness_max(rules: &Rules) -> u64 {
-    match rules.swappiness_range {
-        SwappinessRange::UpTo100 => 100,
-        SwappinessRange::UpTo200 => 200,
-    }
-}
 
 /// Which lists of a cgroup are scanned, and how much of their share (`enum scan_balance`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -281,7 +273,6 @@ mod tests {
 
     use units::Seed;
 
-    use crate::version::presets::Version;
 
     /// Pages of a list of `size` that are scanned at each of these priorities.
     fn at_priorities(weights: Weights, is_file: bool, size: u64, priorities: &[u8]) -> Vec<u64> {
@@ -373,13 +364,6 @@ mod tests {
         {
             assert_eq!([false, true].map(|is_file| balance.scan(is_file, 9, true)), scans, "{balance:?}");
         }
-    }
-
-    #[test]
-    fn only_since_5_8_may_files_be_spared_altogether() {
-        let most = |kernel| swappiness_max(&Version::parse(kernel).unwrap().rules);
-        assert_eq!(["linux-2.6.32", "linux-5.7", "linux-5.10"].map(most), [100, 100, 200]);
-        assert_eq!(most("linux-5.7+swappiness-max"), 200);
     }
 
     fn low_by_size(inactive: u64, active: u64) -> bool {

@@ -347,6 +347,10 @@ features! {
     SwappinessMax = "swappiness-max",
         "vm.swappiness goes up to 200, which spares files",
         "5.8", SwappinessRange: UpTo100 => UpTo200;
+    /// [`WatermarkScaleRange::UpTo3000`]
+    WatermarkScaleMax = "watermark-scale-max",
+        "vm.watermark_scale_factor goes up to 3000",
+        "5.17", WatermarkScaleRange: UpTo1000 => UpTo3000;
     /// [`QuotaRest::Dropped`]
     NoSwapFlood = "no-swap-flood",
         "a reclaimer that has met its target leaves the rest of its quotas alone",

@@ -222,6 +222,7 @@ const RULES_2632: Rules = Rules {
     defrag_mode: DefragMode::None,
     lru_cost: LruCost::Rotations,
     swappiness_range: SwappinessRange::UpTo100,
+    watermark_scale_range: WatermarkScaleRange::UpTo1000,
     quota_rest: QuotaRest::Spent,
     trim_failure: TrimFailure::GivesUp,
     refault_swap: RefaultSwap::OfPage,
@@ -325,6 +326,7 @@ const RULES_510: Rules = RULES_57.edited(&[
 ]);
 
 const RULES_61: Rules = RULES_510.edited(&[
+    Rule::WatermarkScaleRange(WatermarkScaleRange::UpTo3000),
     Rule::HighOvercharge(HighOvercharge::AtOnce),
     Rule::ProtectedScan(ProtectedScan::ScaledAndSkipped),
     Rule::DeferredSlab(DeferredSlab::ByPriority),

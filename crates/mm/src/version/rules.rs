@@ -196,6 +196,7 @@ rules! {
     defrag_mode: DefragMode,
     lru_cost: LruCost,
     swappiness_range: SwappinessRange,
+    watermark_scale_range: WatermarkScaleRange,
     quota_rest: QuotaRest,
     trim_failure: TrimFailure,
     refault_swap: RefaultSwap,

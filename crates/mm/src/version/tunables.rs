@@ -1,10 +1,12 @@
-//! Which tunables a version of Linux has at all.
+//! Which tunables a version of Linux has, and what it lets them be.
 //!
-//! Left out: their ranges and defaults, which are taken to be the same in all versions
-//! ([`crate::base::sysctl`]).
+//! Left out: defaults and most ranges, which are taken to be the same in all versions ([`crate::base::sysctl`]).
 
 use crate::base::sysctl::Sysctl;
-use crate::version::rules::{DefragMode, GenForm, HugePages, LruKind, MarkGap, Rules, WatermarkBoost, Zswap};
+use crate::version::rules::{
+    DefragMode, GenForm, HugePages, LruKind, MarkGap, Rules, SwappinessRange, WatermarkBoost,
+    WatermarkScaleRange, Zswap,
+};
 
 impl Rules {
     /// Whether a kernel that decides so has this tunable. `watermark_boost_factor` is let to any since 4.6, so
@@ -29,6 +31,17 @@ impl Rules {
             _ => true,
         }
     }
+
+    /// The largest value that a kernel that decides so takes for a tunable.
+    pub fn sysctl_max(&self, sysctl: Sysctl) -> u64 {
+        match sysctl {
+            Sysctl::Swappiness if self.swappiness_range == SwappinessRange::UpTo100 => 100,
+            Sysctl::WatermarkScaleFactor if self.watermark_scale_range == WatermarkScaleRange::UpTo1000 => {
+                1000
+            }
+            _ => sysctl.range().1,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -37,6 +50,22 @@ mod tests {
 
     use super::*;
     use crate::version::presets::Version;
+
+    #[test]
+    fn only_since_5_8_may_files_be_spared_altogether() {
+        let most = |kernel| Version::parse(kernel).unwrap().rules.sysctl_max(Sysctl::Swappiness);
+        assert_eq!(["linux-2.6.32", "linux-5.7", "linux-5.10"].map(most), [100, 100, 200]);
+        assert_eq!(most("linux-5.7+swappiness-max"), 200);
+    }
+
+    #[test]
+    fn only_since_5_17_may_watermarks_be_a_third_of_a_zone_apart() {
+        let most = |kernel| Version::parse(kernel).unwrap().rules.sysctl_max(Sysctl::WatermarkScaleFactor);
+        assert_eq!(
+            ["linux-5.10", "linux-6.1", "linux-5.10+watermark-scale-max"].map(most),
+            [1000, 3000, 3000]
+        );
+    }
 
     #[test]
     fn linux_2_6_32_has_neither_huge_pages_nor_factors_for_its_marks() {

@@ -396,6 +396,9 @@ fn every_version_decides_as_its_sources_say() {
     the range of vm.swappiness
       SwappinessRange(UpTo100): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7
       SwappinessRange(UpTo200): 5.10 6.1 6.12 7.2 +swappiness-max
+    the range of vm.watermark_scale_factor
+      WatermarkScaleRange(UpTo1000): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
+      WatermarkScaleRange(UpTo3000): 6.1 6.12 7.2 +watermark-scale-max
     the rest of quotas in proportion
       QuotaRest(Spent): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
       QuotaRest(Dropped): 6.1 6.12 7.2 +no-swap-flood

@@ -181,6 +181,14 @@ decisions! {
         UpTo200,
     }
 
+    /// The largest `vm.watermark_scale_factor`.
+    WatermarkScaleRange = "the range of vm.watermark_scale_factor" {
+        /// 1000: a tenth of a zone between two marks.
+        UpTo1000,
+        /// 3000 (5.17).
+        UpTo3000,
+    }
+
     /// What becomes of quotas after the target is met and they were brought into proportion (SWAP 1.5).
     QuotaRest = "the rest of quotas in proportion" {
         /// It is spent ("swap flood"; up to 6.0).

@@ -41,7 +41,7 @@ const FIRST: [&str; 3] = ["linux-7.2", "linux-7.2+lru-gen", "linux-2.6.32"];
 /// Where pairs show that do not in the first scene on the first version, by how their text begins: a scene and a
 /// version. It only saves time: where it is wrong, all are tried as if it was not there.
 #[rustfmt::skip] // A table.
-const TRIED_FIRST: [(&str, &str, &str); 100] = [
+const TRIED_FIRST: [(&str, &str, &str); 101] = [
     ("EvictionAge(", "limits and protection", "linux-6.1"),
     ("ActivationAge(", "limits and protection", "linux-6.1"),
     ("MemcgWalk(Full) / MemcgWalk(Shared)", "page cache on ext4", "linux-6.1"),
@@ -122,6 +122,7 @@ const TRIED_FIRST: [(&str, &str, &str); 100] = [
     ("LruCost(Rotations) / LruCost(IoAndRotations)", "swapping below limits", "linux-7.2"),
     ("LruCost(Io) / LruCost(IoAndRotations)", "swapping below limits", "linux-7.2"),
     ("SwappinessRange(", "swapping below limits", "linux-7.2"),
+    ("WatermarkScaleRange(", "swapping below limits", "linux-7.2"),
     ("ProactiveReclaim(None) / ProactiveReclaim(Whole)", "swapping below limits", "linux-6.1"),
     ("ProactiveReclaim(None) / ProactiveReclaim(Quarters)", "swapping below limits", "linux-6.12"),
     ("ProactiveReclaim(Whole) / ProactiveReclaim(Quarters)", "swapping below limits", "linux-6.12"),

@@ -437,6 +437,7 @@ async fn swapping(linux: SimKernel) {
             let _ = linux.advise_cold(&process, mapping, 0, 64);
             let _ = linux.advise_free(&process, mapping, 64, 64);
             let _ = linux.sysctl_write("vm.swappiness", "150");
+            let _ = linux.sysctl_write("vm.watermark_scale_factor", "1500");
             for first in (0..mib * MIB / PAGE).step_by(32) {
                 let _ = linux.touch(&process, mapping, first, 32).await;
             }
