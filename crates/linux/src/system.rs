@@ -545,6 +545,13 @@ impl System for LinuxSystem {
         Ok(())
     }
 
+    async fn begin_cold(&self) -> Result<(), SystemError> {
+        self.0.control.send(&Message::LaysOut(true));
+        let dropped = self.drop_caches(3).await;
+        self.0.control.send(&Message::LaysOut(false));
+        dropped
+    }
+
     async fn sysctl_read(&self, name: &str) -> Result<String, SystemError> {
         let path = sysctl_path(name).ok_or_else(|| SystemError::new("sysctl_read", name, Errno::Inval))?;
         fs::read_to_string(path).map_err(|error| failed("sysctl_read", name, &error))

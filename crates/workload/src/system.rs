@@ -472,6 +472,14 @@ pub trait System: Clone + 'static {
 
     /// Drops clean page cache (bit 0) and reclaimable slab (bit 1), after a sync.
     async fn drop_caches(&self, mask: u8) -> Result<(), SystemError>;
+    /// Drops all caches once files are laid out: what that frees was left by making them, and by whoever ran before,
+    /// so that it is counted as little as making them is.
+    ///
+    /// # Errors
+    /// Those of [`System::drop_caches`].
+    async fn begin_cold(&self) -> Result<(), SystemError> {
+        self.drop_caches(3).await
+    }
     /// Reads a sysctl by its name below `/proc/sys`, such as `vm/min_free_kbytes`, or `vm.…`.
     async fn sysctl_read(&self, name: &str) -> Result<String, SystemError>;
     /// Writes a sysctl.

@@ -1,5 +1,5 @@
-//! Counters of a real kernel without what it counted while files were laid out, which is before the run in every sense
-//! but that of time.
+//! Counters of a real kernel without what it counted while files were laid out and caches dropped behind them, which is
+//! before the run in every sense but that of time.
 //!
 //! Left out: the model, which lays files out in no time. Next: [`crate::run::counted`] for what happened in a run.
 

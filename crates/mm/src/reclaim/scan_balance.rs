@@ -273,7 +273,6 @@ mod tests {
 
     use units::Seed;
 
-
     /// Pages of a list of `size` that are scanned at each of these priorities.
     fn at_priorities(weights: Weights, is_file: bool, size: u64, priorities: &[u8]) -> Vec<u64> {
         priorities.iter().map(|&priority| weights.part(is_file, size >> priority)).collect()

@@ -184,7 +184,7 @@ impl Program {
         let files = plan.files().filter(|(number, _)| has_memory || !plan.is_file_in_memory(*number));
         let files: Vec<_> = files.map(|(number, file)| (plan.name(number), file.laid_out)).collect();
         sys.lay_out_files(&files).await?;
-        sys.drop_caches(3).await?;
+        sys.begin_cold().await?;
         self.limits.group(&sys).await?;
         sys.mark("laid_out");
         let begin = sys.now();

@@ -205,16 +205,20 @@ impl SequentialReaders {
         }
         let files: Vec<OneFile> = (0..self.readers).map(|number| self.file(number, disks)).collect();
         match self.prepare {
-            Prepare::Written => write_all(&sys, &files).await?,
+            Prepare::Written => {
+                write_all(&sys, &files).await?;
+                sys.mark("files_written");
+                sys.sync().await?;
+                sys.drop_caches(ALL_CACHES).await?;
+            }
             Prepare::LaidOut => {
                 for file in &files {
                     sys.lay_out_file(&file.path(), file.size).await?;
                 }
+                sys.mark("files_written");
+                sys.begin_cold().await?;
             }
         }
-        sys.mark("files_written");
-        sys.sync().await?;
-        sys.drop_caches(ALL_CACHES).await?;
         sys.sleep(SETTLE).await;
         sys.mark("caches_dropped");
 

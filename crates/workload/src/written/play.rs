@@ -21,8 +21,6 @@ use crate::written::plan::{PhaseGates, Plan, check_places};
 use crate::written::start::{join_all, join_dead, spawn};
 use crate::written::tally::Tally;
 
-/// Page cache and slab.
-const ALL_CACHES: u8 = 3;
 /// Bytes of a call that writes a file before tasks begin.
 const WRITE_SIZE: u64 = 1 << 20;
 
@@ -122,7 +120,7 @@ async fn make<S: System>(
         }
     }
     if lays_out && !definition.keeps_caches {
-        sys.drop_caches(ALL_CACHES).await?;
+        sys.begin_cold().await?;
     }
     for group in definition.groups.iter().filter(|group| group.when.holds(bound)) {
         sys.cgroup_create(&group.path).await?;
