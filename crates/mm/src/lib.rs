@@ -45,7 +45,6 @@ pub mod version {
     pub mod parse;
     pub mod presets;
     pub mod rules;
-    pub mod tunables;
 }
 
 /// Memory cgroups: the tree, charges, statistics, protection, and the walk of reclaim through it.
@@ -242,6 +241,7 @@ pub mod memory;
 mod policies;
 mod readings;
 pub mod swapping;
+mod tunables;
 mod visits;
 mod why;
 mod windows;

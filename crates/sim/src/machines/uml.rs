@@ -127,10 +127,10 @@ pub(super) fn follow(hardware: &mut Hardware, kernel: &Version) {
 }
 
 /// What a process costs, its buffer for files aside. Measured with 1, 2 and 5 that only sleep: 49, 48, 49 and 54 pages
-/// each; their groups had 7 anonymous pages, 3 of the kernel's and 66 or 32 faults. Faults before that are near those of
-/// `small-files` (82 and 45), which starts the most; `sequential-readers` has 70 and 40, `huge-faults` 44 and 29. Of 4 and 16
-/// rounds of 16 and 64 processes that make a file or four, those of later rounds take 2.7 to 7.4 faults and 0.3 to
-/// 0.9 ms each more than those of the first, 1.3 to 1.9 ms up to 6.1.
+/// each; their groups had 7 anonymous pages, 3 of the kernel's and 66 or 32 faults. Faults before that are near those
+/// of `small-files` (82 and 45), which starts the most; `sequential-readers` has 70 and 40, `huge-faults` 44 and 29.
+/// Of 4 and 16 rounds of 16 and 64 processes that make a file or four, those of later rounds take 2.7 to 7.4 faults and
+/// 0.3 to 0.9 ms each more than those of the first, 1.3 to 1.9 ms up to 6.1.
 const fn process_cost(follow: FollowTables) -> ProcessCost {
     let (before, after, remaps) = match follow {
         FollowTables::ByEntry => (80, 66, 63),
@@ -147,7 +147,7 @@ const fn process_cost(follow: FollowTables) -> ProcessCost {
 /// `small-files`, counted from where files are laid out and caches dropped.
 const fn run_cost(follow: FollowTables) -> RunCost {
     match follow {
-        FollowTables::ByEntry => RunCost { faults: 268, allocated: 70, freed: 85 },
+        FollowTables::ByEntry => RunCost { faults: 268, allocated: 70, freed: 70 },
         FollowTables::ByRun => RunCost { faults: 145, allocated: 75, freed: 92 },
     }
 }

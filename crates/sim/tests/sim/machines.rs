@@ -139,21 +139,17 @@ fn workload(name: &str, params: &[(&str, &str)]) -> Program {
 }
 
 /// Processes of User-Mode Linux fault their pages in, and their stacks are blocks: where memory is tight, these wake
-/// kcompactd. On other machines neither is so.
+/// kcompactd. On other machines neither is so. Faults are those of guests of 187 MiB.
 #[test]
 fn processes_of_user_mode_linux_take_faults_and_blocks() {
     let program =
         || workload("sequential-readers", &[("readers", "40"), ("file", "11M"), ("prepare", "laid-out")]);
     let mut compacted = [0, 0];
-    for (kernel, faults) in [("linux-6.1", 148), ("linux-6.12", 77)] {
+    for (kernel, faults) in [("linux-6.1", 6503_u64), ("linux-6.12", 3871)] {
         for mib in [167, 172, 177, 182, 187] {
             let [guest, machine] =
                 ["guest-uml", "vm-2cpu"].map(|name| play(program(), name, kernel, mib).vmstat);
-            assert!(
-                guest["pgfault"] >= 40 * faults && guest["pgfault"] < 50 * faults,
-                "{}",
-                guest["pgfault"]
-            );
+            assert!(guest["pgfault"].abs_diff(faults) < faults / 12, "{}", guest["pgfault"]);
             assert!(machine["pgfault"] < 40, "{}", machine["pgfault"]);
             compacted[0] += guest["compact_daemon_migrate_scanned"];
             compacted[1] += machine["compact_daemon_migrate_scanned"];

@@ -22,7 +22,7 @@ pub(super) const TOWERS: &[Tower] = &[
 const MM: &[&str] = &[
     "check", "why", "mem_info", "readings", "decide", "journals", "swapping", "mapping", "windows",
     "policies", "visits", "memory", "compact", "reclaim", "fs", "pages", "lru", "core", "swap", "slab",
-    "alloc", "cgroup", "version", "base",
+    "alloc", "cgroup", "tunables", "version", "base",
 ];
 
 const KERNEL: &[&str] = &[
