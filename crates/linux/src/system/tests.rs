@@ -187,3 +187,18 @@ fn what_the_whole_machine_shares_stays_as_it_is_unless_allowed() {
         assert_eq!(block_on(system.open(escape, OpenMode::Read)).err().unwrap().errno, Errno::Inval);
     }
 }
+
+/// Counted as the run's, it made `slabs_scanned` and `pgfree` of short runs those of what making their files had left.
+#[test]
+fn dropping_the_caches_behind_laid_out_files_is_told_as_a_part_of_laying_them_out() {
+    let (_root, system, mut receiver) = plain(&[]);
+    for _ in 0..2 {
+        receiver.acknowledge().unwrap();
+    }
+    block_on(system.begin_cold()).unwrap();
+    let messages = receiver.receive().unwrap();
+    assert!(
+        matches!(&messages[..], [Message::LaysOut(true), Message::Note(_), Message::LaysOut(false)]),
+        "{messages:?}"
+    );
+}
