@@ -23,7 +23,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{Advice as FadviseAdvice, FallocateFlags};
 use rustix::mm::Advice as MemoryAdvice;
 use units::{Bytes, Nanos, Pages, Seed};
-use workload::system::FileMapping;
+use workload::system::{ALL_CACHES, FileMapping};
 use workload::{
     Advice, CpuTime, Errno, FileAdvice, Gate, OpenMode, Outcome, Portable, SharedMemory, System, SystemError,
     TaskSpec,
@@ -547,7 +547,7 @@ impl System for LinuxSystem {
 
     async fn begin_cold(&self) -> Result<(), SystemError> {
         self.0.control.send(&Message::LaysOut(true));
-        let dropped = self.drop_caches(3).await;
+        let dropped = self.drop_caches(ALL_CACHES).await;
         self.0.control.send(&Message::LaysOut(false));
         dropped
     }

@@ -25,6 +25,9 @@ pub use errno::{Errno, SystemError};
 
 use crate::system::outcome::Outcome;
 
+/// For [`System::drop_caches`]: page cache, and with dentries and inodes reclaimable slab.
+pub const ALL_CACHES: u8 = 3;
+
 /// What a task may return. The simulator hands it over as it is; on Linux it leaves the task's
 /// process as bytes.
 pub trait Portable: Send + Serialize + DeserializeOwned + 'static {}
@@ -478,7 +481,7 @@ pub trait System: Clone + 'static {
     /// # Errors
     /// Those of [`System::drop_caches`].
     async fn begin_cold(&self) -> Result<(), SystemError> {
-        self.drop_caches(3).await
+        self.drop_caches(ALL_CACHES).await
     }
     /// Reads a sysctl by its name below `/proc/sys`, such as `vm/min_free_kbytes`, or `vm.…`.
     async fn sysctl_read(&self, name: &str) -> Result<String, SystemError>;

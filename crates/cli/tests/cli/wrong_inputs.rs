@@ -92,6 +92,8 @@ fn values_that_make_no_sense_say_what_would() {
             "run hot-and-stream --param limit=100M",
             "run hot-and-stream --param hot",
             "run hot-and-stream --set vm.swappiness=900",
+            "run hot-and-stream --set vm.swappiness=150 --kernel linux-5.7",
+            "run hot-and-stream --set vm.watermark_scale_factor=1001 --kernel linux-5.10",
             "run hot-and-stream --set vm.swappiness",
             "run hot-and-stream --seed -1",
             "run hot-and-stream --on vm:",
@@ -141,6 +143,16 @@ fn values_that_make_no_sense_say_what_would() {
 
     $ run hot-and-stream --set vm.swappiness=900
     error: `900` is no value for `vm.swappiness`: it takes 0 to 200
+    exit 1
+
+    $ run hot-and-stream --set vm.swappiness=150 --kernel linux-5.7
+    error: `150` is no value for `vm.swappiness` of `linux-5.7`: it takes 0 to 100
+    hint: name a kernel that has it: `--kernel linux-5.10` or later
+    exit 1
+
+    $ run hot-and-stream --set vm.watermark_scale_factor=1001 --kernel linux-5.10
+    error: `1001` is no value for `vm.watermark_scale_factor` of `linux-5.10`: it takes 1 to 1000
+    hint: name a kernel that has it: `--kernel linux-6.1` or later
     exit 1
 
     $ run hot-and-stream --set vm.swappiness

@@ -148,7 +148,7 @@ impl Sim {
         }
     }
 
-    /// Events from here on are none of the run.
+    /// Hands the last rows of a trace over: events from here on are none of the run.
     pub fn end_events(&self) {
         if let Some(log) = self.event_log() {
             log.close();

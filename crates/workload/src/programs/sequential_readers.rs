@@ -26,7 +26,7 @@ use crate::parts::counters::Counters;
 use crate::parts::footprint::{Footprint, MachineSize};
 use crate::system::errno::SystemError;
 use crate::system::outcome::{Outcome, WorkloadError};
-use crate::system::{OpenMode, System, TaskSpec};
+use crate::system::{ALL_CACHES, OpenMode, System, TaskSpec};
 use language::metric::{Better, MetricSpec, TIME_RESOLUTION_SECONDS, metric};
 use language::params::{ParamError, ParamSpec, Params};
 
@@ -111,8 +111,6 @@ pub const METRICS: &[MetricSpec] = &[
 
 /// After dropping caches the mail's author let things settle: "a few sleeps".
 const SETTLE: Nanos = Nanos::from_secs(1);
-/// Page cache and slab: the files' inodes and dentries go too.
-const ALL_CACHES: u8 = 3;
 
 /// How the files come to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
