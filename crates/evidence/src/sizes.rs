@@ -18,11 +18,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 use lab::size::{SizeControl, SizeRequest, VERIFY_DEFAULT};
-use report::{CheckedPoint, ProgramCheck, Sized};
+use report::{CheckedPoint, Sized};
 use serde::{Deserialize, Serialize};
 
 /// What all are sized for.
 const SLOWDOWN: &str = "10%";
+/// Parts of the least limit at which the slowdown is compared.
+const COMPARED: [f64; 5] = [0.7, 0.85, 1.0, 1.2, 1.5];
 /// Points of a slowdown that the model may be off by.
 const NEAR: f64 = 10.0;
 const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/sizes.toml");
@@ -55,7 +57,7 @@ struct Row {
     checked: Option<u64>,
     /// Whether the program was killed in the run nearest to what the model alone recommends, at it or above.
     model_kills: bool,
-    /// Limits that were run, each with the slowdown of the program and of the model in percent; -1 is killed.
+    /// [`COMPARED`] limits, each with the slowdown of the program and of the model in percent; -1 is killed.
     points: Vec<(u64, f64, f64)>,
 }
 
@@ -141,14 +143,28 @@ fn row(name: &str, script: &Path) -> Result<Row, Box<dyn Error>> {
         slowdown: Some(SLOWDOWN.to_owned()),
         verify: Some(VERIFY_DEFAULT.to_owned()),
         program: command.to_vec(),
+        allow_host_pressure: true,
         ..SizeRequest::default()
     };
-    let control = SizeControl { stop: Arc::new(AtomicBool::new(false)), observer: Arc::new(|_| {}) };
-    let (sized, _) = request.plan()?.run(0, &control, None)?;
+    let sized = checked(&request)?;
+    let mut row = as_row(name, what, &sized);
+    if let Some(least) = row.least {
+        let limits = COMPARED.map(|part| ((least as f64 * part) as u64 >> 20 << 20).to_string());
+        row.points = points(&checked(&SizeRequest { limits: Some(limits.join(",")), ..request })?);
+    }
     std::env::set_current_dir("/")?;
     std::fs::remove_dir_all(&folder)?;
-    let Some(check) = &sized.program else { return Err(sized.notes.join(" ").into()) };
-    Ok(as_row(name, what, &sized, check))
+    Ok(row)
+}
+
+/// Its size, and what the program itself says of it.
+fn checked(request: &SizeRequest) -> Result<Sized, Box<dyn Error>> {
+    let control = SizeControl { stop: Arc::new(AtomicBool::new(false)), observer: Arc::new(|_| {}) };
+    let (sized, _) = request.plan()?.run(0, &control, None)?;
+    if sized.program.is_none() {
+        return Err(sized.notes.join(" ").into());
+    }
+    Ok(sized)
 }
 
 /// A new folder on a disk.
@@ -180,8 +196,9 @@ fn done(line: &str) -> Result<(), Box<dyn Error>> {
     Err(format!("`{line}`: {}", told.lines().last().unwrap_or("it says nothing")).into())
 }
 
-fn as_row(name: &str, what: String, sized: &Sized, check: &ProgramCheck) -> Row {
+fn as_row(name: &str, what: String, sized: &Sized) -> Row {
     let advice = sized.advice.as_ref();
+    let check = sized.program.as_ref().expect("it was checked");
     let model = check.model.map(|high| high + high / 10);
     let nearest = check.points.iter().find(|point| point.limit >= model);
     Row {
@@ -195,8 +212,12 @@ fn as_row(name: &str, what: String, sized: &Sized, check: &ProgramCheck) -> Row 
         least: advice.map(|advice| advice.high),
         checked: advice.map(|advice| advice.max),
         model_kills: nearest.is_some_and(|point| point.killed > 0),
-        points: check.points.iter().map(slowdowns).collect(),
+        points: points(sized),
     }
+}
+
+fn points(sized: &Sized) -> Vec<(u64, f64, f64)> {
+    sized.program.iter().flat_map(|check| check.points.iter().map(slowdowns)).collect()
 }
 
 /// Its kernel, and what was measured of its disk.

@@ -3,7 +3,7 @@
 //!
 //! [`Room::make`] finds a place for a cgroup; each [`Room::run`] makes one below it, limits it, starts the command
 //! there and removes it with all that the command left behind. A run is cold where its files are named: their pages
-//! leave the cache first, whoever brought them. Swap is not used, so that a limit means what it means without swap.
+//! leave the cache first, whoever brought them, and inodes and dentries where that is asked for. Swap is not used, so that a limit means what it means without swap.
 //!
 //! Left out: a terminal (standard input is empty, output goes to a file that is removed), other limits than that of
 //! memory, and the pages of files that other programs have mapped, which stay in memory and are charged to them. Next:
@@ -33,6 +33,8 @@ use crate::spec::{CgroupVersion, RootPaths};
 
 /// Between two looks at what the group holds.
 const LOOK: Duration = Duration::from_millis(20);
+/// `2` drops inodes and dentries.
+const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 /// The group of a run, below the room's own.
 const GROUP: &str = "run";
 /// The number of this process's next room; below are those of its runs' folders, whose groups have the same names.
@@ -51,6 +53,9 @@ pub struct LimitedRun<'a> {
     pub limit: Option<Bytes>,
     /// Files whose pages leave the cache before it starts; those that are not there are left alone.
     pub cold: &'a [PathBuf],
+    /// All inodes and dentries of this host that are not in use leave memory, too, so that it is charged for those that
+    /// it looks up.
+    pub without_inodes: bool,
     /// After so long it is killed.
     pub patience: Duration,
 }
@@ -122,6 +127,9 @@ impl Room {
     /// It cannot be started, its group cannot be made, or it was stopped.
     pub fn run(&self, run: &LimitedRun<'_>, stop: &AtomicBool) -> Result<Limited, LinuxError> {
         run.cold.iter().for_each(|path| drop_from_cache(path));
+        if run.without_inodes {
+            fs::write(DROP_CACHES, "2").map_err(|error| LinuxError::io("write", DROP_CACHES, error))?;
+        }
         self.in_group(run.limit, || self.run_in_group(run, stop))
     }
 
@@ -354,7 +362,7 @@ mod tests {
 
     fn run(room: &Room, script: &str, limit: Option<Bytes>, cold: &[PathBuf]) -> Limited {
         let command = by_shell(script);
-        let run = LimitedRun { command: &command, limit, cold, patience: PATIENCE };
+        let run = LimitedRun { command: &command, limit, cold, without_inodes: false, patience: PATIENCE };
         room.run(&run, &AtomicBool::new(false)).unwrap()
     }
 
@@ -397,7 +405,7 @@ mod tests {
         assert!(!room.cgroup.path.join(GROUP).exists());
         let command = by_shell("sleep 1000");
         let patience = Duration::from_millis(100);
-        let run = LimitedRun { command: &command, limit: None, cold: &[], patience };
+        let run = LimitedRun { command: &command, limit: None, cold: &[], without_inodes: false, patience };
         assert_eq!(room.run(&run, &AtomicBool::new(false)).unwrap().end, LimitedEnd::TooLong);
         assert!(matches!(room.run(&run, &AtomicBool::new(true)), Err(LinuxError::Stopped)));
         let path = room.cgroup.path.clone();

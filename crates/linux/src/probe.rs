@@ -211,7 +211,13 @@ fn of_reclaim(folder: &Path) -> Result<[(&'static str, Nanos); 2], String> {
     let command: Vec<OsString> =
         ["dd", "of=/dev/null", "bs=128k"].map(OsString::from).into_iter().chain([of(&path)]).collect();
     let cold: [PathBuf; 1] = [path];
-    let run = LimitedRun { command: &command, limit: Some(LIMIT), cold: &cold, patience: PATIENCE };
+    let run = LimitedRun {
+        command: &command,
+        limit: Some(LIMIT),
+        cold: &cold,
+        without_inodes: false,
+        patience: PATIENCE,
+    };
     let mut each = u64::MAX;
     for _ in 0..3 {
         let (took, reclaimed) = room.time_reclaim(&run).map_err(|error| error.to_string())?;

@@ -251,6 +251,7 @@ pub(crate) struct AskedSize {
     check_sample: bool,
     verify: Option<String>,
     program: Vec<String>,
+    allow_host_pressure: bool,
     disk: Option<String>,
     interval: Option<String>,
 }
@@ -285,6 +286,7 @@ pub(crate) fn size_trace(
         check_sample: of.check_sample,
         verify: of.verify,
         program: of.program.into_iter().map(Into::into).collect(),
+        allow_host_pressure: of.allow_host_pressure,
         disk: of.disk,
         interval: of.interval,
     };

@@ -91,6 +91,10 @@ pub(crate) struct SizeArgs {
     /// kernel (`uml:VERSION`, `vm:VERSION`, `host`), as of a trace of requests [example: uml:6.12]
     #[arg(long, value_name = "BY", num_args = 0..=1, default_missing_value = VERIFY_DEFAULT, help_heading = "Check")]
     pub(crate) verify: Option<String>,
+    /// Before each run of the program, drop inodes and dentries of this whole host: the program is charged for its own,
+    /// as where it starts first
+    #[arg(long, help_heading = "Check")]
+    pub(crate) allow_host_pressure: bool,
     /// Sizes of a program's own cache: the command after `--` is captured with each, and the best split of memory
     /// between its cache and the page cache is found [example: 64M..1G]
     #[arg(long, value_name = "SIZES", help_heading = "Own cache", allow_hyphen_values = true)]

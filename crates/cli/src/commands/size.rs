@@ -119,6 +119,7 @@ fn request(args: &SizeArgs) -> SizeRequest {
         check_sample: args.check_sample,
         verify: args.verify.clone(),
         program: args.program.clone(),
+        allow_host_pressure: args.allow_host_pressure,
         interval: args.interval.clone(),
     }
 }

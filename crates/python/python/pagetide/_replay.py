@@ -21,6 +21,7 @@ _SIZE_OPTIONS = (
     "check_sample",
     "verify",
     "program",
+    "allow_host_pressure",
     "disk",
     "kernel",
     "machine",
@@ -109,6 +110,7 @@ def size(
     check_sample: bool = False,
     verify: str | None = None,
     program: Sequence[str] = (),
+    allow_host_pressure: bool = False,
     disk: str | None = None,
     kernel: str | None = None,
     machine: str | None = None,
@@ -140,6 +142,7 @@ def size(
         verify: "program" runs the program itself at the recommendation and around it, in a memory cgroup of this host;
             "uml:6.12" replays three points on a real kernel.
         program: The command to run for that, word by word; else that of the trace.
+        allow_host_pressure: Drop inodes and dentries of this whole host before each run of the program.
         disk: "nvme", "ssd", "hdd", "network" or "measured", several after commas; else this host's, measured where
             the files of a captured program lie.
         seeds: So many runs of each limit.

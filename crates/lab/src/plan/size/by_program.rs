@@ -17,6 +17,7 @@ use linux::limited::{Limited, LimitedEnd, LimitedRun, Room, by_shell};
 use recording::{OomKill, Recording};
 use report::{Advice, CheckedPoint, ProgramCheck, Spread};
 use units::Bytes;
+use workload::limits::GROUP;
 
 use super::bracket::{Bracket, next};
 use super::control::SizeProgress;
@@ -32,6 +33,8 @@ const TIMES: u32 = 4;
 const MORE: Duration = Duration::from_secs(5);
 /// Limits go up to so many times what it holds without one: a heap may size itself by its limit.
 const BEYOND: f64 = 4.0;
+/// Less than this, charged elsewhere, is not told.
+const TOLD: u64 = 1 << 20;
 /// Without a limit it may take so long.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 /// What a target on the program itself can be about.
@@ -92,6 +95,7 @@ impl Search<'_> {
             }
         };
         ran.sort_by_key(|ran| ran.limit);
+        self.not_verified.extend(self.charged_elsewhere());
         let limits: Vec<Bytes> = ran.iter().map(|ran| ran.limit).collect();
         self.add(&limits)?;
         let Bracket { enough, too_small } = Bracket::of(&kept(&ran));
@@ -124,6 +128,20 @@ impl Search<'_> {
     fn files(&self) -> Vec<PathBuf> {
         let Source::Program { trace, .. } = &self.field.source else { return Vec::new() };
         trace.files.iter().filter(|file| !file.in_memory).map(|file| PathBuf::from(&file.path)).collect()
+    }
+
+    /// What the program would be charged for, too, if it were the first to look at its files.
+    fn charged_elsewhere(&self) -> Option<String> {
+        let slab = |run: &Recording| run.memcg.get(GROUP)?.get("slab_reclaimable").copied();
+        let bytes = self.base.iter().filter_map(slab).max().unwrap_or(0);
+        (!self.field.plan.allow_host_pressure && bytes >= TOLD).then(|| {
+            format!(
+                "Inodes and dentries that were in memory before a run are charged to whoever brought them. Where the \
+                 program is the first to look at its files, it needs up to {:.1} MiB more than was checked: `--allow-host-pressure` \
+                 checks that, by dropping those of the whole host before each run.",
+                bytes as f64 / f64::from(1 << 20)
+            )
+        })
     }
 
     /// Beside what the model says of the same limit.
@@ -187,12 +205,16 @@ impl<'a> Bench<'a> {
         Ok(bench)
     }
 
-    /// All limits that tell something; those that had finished where it was stopped.
+    /// All limits that tell something, or that were named; those that had finished where it was stopped.
     fn all(mut self, start: Bytes) -> Result<All, LabError> {
         let most = self.base.iter().map(|run| run.peak).max().unwrap_or_default();
         let most = rounded_up(most.get() as f64 * BEYOND);
+        let named = self.search.field.plan.limits.as_deref();
         let mut ran: Vec<Ran> = Vec::new();
-        while let Some(limit) = next(start, most, &kept(&ran)) {
+        while let Some(limit) = match named {
+            Some(named) => named.get(ran.len()).copied(),
+            None => next(start, most, &kept(&ran)),
+        } {
             match self.at(limit) {
                 Ok(at) => ran.push(at),
                 Err(LabError::Interrupted { .. }) if !ran.is_empty() => break,
@@ -233,7 +255,8 @@ impl<'a> Bench<'a> {
 
     fn once(&self, limit: Option<Bytes>, patience: Duration) -> Result<Limited, LabError> {
         let control = self.search.field.control;
-        let run = LimitedRun { command: &self.command, limit, cold: &self.cold, patience };
+        let without_inodes = self.search.field.plan.allow_host_pressure;
+        let run = LimitedRun { command: &self.command, limit, cold: &self.cold, without_inodes, patience };
         (control.observer)(SizeProgress::Checks { limit });
         self.room.run(&run, &control.stop).map_err(refused)
     }

@@ -88,6 +88,8 @@ pub struct SizeRequest {
     pub verify: Option<String>,
     /// The program to be run, and its arguments; none: the command of the trace.
     pub program: Vec<OsString>,
+    /// Whether inodes and dentries of the whole host leave memory before each run of the program.
+    pub allow_host_pressure: bool,
     /// Time between two samples of counters: `100ms`.
     pub interval: Option<String>,
 }
@@ -144,6 +146,7 @@ pub struct SizePlan {
     pub(super) check_sample: bool,
     pub(super) verify: Option<Verify>,
     pub(super) program: Vec<OsString>,
+    pub(super) allow_host_pressure: bool,
     pub(super) interval: Option<Nanos>,
     /// What is wanted of the recommendation.
     pub(super) patches: Vec<Patch>,
@@ -199,6 +202,12 @@ impl SizeRequest {
         }
         let sample = self.sampled()?;
         let verify = self.verified_by(&kernel.base)?;
+        if self.allow_host_pressure && verify != Some(Verify::Program) {
+            return Err(LabError::refused(
+                "`--allow-host-pressure` is for a check with the program itself, and there is none",
+                "add `--verify`, or leave it out",
+            ));
+        }
         let (target, targets) = self.target()?;
         let points = self.points.unwrap_or(POINTS_DEFAULT);
         if !(POINTS_MIN..=POINTS_MAX).contains(&points) {
@@ -223,6 +232,7 @@ impl SizeRequest {
             check_sample: self.check_sample,
             verify,
             program: self.program.clone(),
+            allow_host_pressure: self.allow_host_pressure,
             given: self.given(&kernel, &machine),
             request: self.clone(),
             kernel,
@@ -472,8 +482,10 @@ impl SizePlan {
         for (name, value) in self.given.iter().chain(more) {
             command += &format!(" {name} {}", shell_quoted(value));
         }
-        if self.options.unsorted {
-            command += " --unsorted";
+        let flags =
+            [("--unsorted", self.options.unsorted), ("--allow-host-pressure", self.allow_host_pressure)];
+        for (flag, _) in flags.into_iter().filter(|(_, given)| *given) {
+            command += &format!(" {flag}");
         }
         command
     }
