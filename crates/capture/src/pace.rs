@@ -156,6 +156,8 @@ pub(crate) struct Pace {
     tick_ns: u64,
     /// Tasks at work at a time, in 1/256.
     at_work: u64,
+    /// Looks since one asked how long we stood in the queue for a CPU.
+    looks: u64,
 }
 
 impl Pace {
@@ -170,6 +172,7 @@ impl Pace {
             span_ns: 0,
             tick_ns: 0,
             at_work: 256,
+            looks: 0,
         }
     }
 
@@ -228,7 +231,9 @@ impl Pace {
         let own = ran.saturating_sub(toll.ran_ns);
         let still = gap.saturating_sub(ran);
         let way = still.min(toll.way_ns + backlog_ns);
-        let Rest { waited_ns: waited, queued_ns, our_queue_ns } = rested(line, still - way, toll, ask);
+        self.looks += 1;
+        let Rest { waited_ns: waited, queued_ns, our_queue_ns } =
+            rested(line, still - way, toll, &mut self.looks, ask);
         let passed = self.own_at(at_ns).saturating_sub(line.own_ns);
         line.give_back(own.saturating_add(waited.min(passed.saturating_sub(own))));
         // Of the queue for a CPU, as much is ours as of what it ran: who runs more often stands there more often.
@@ -271,7 +276,13 @@ struct Rest {
     our_queue_ns: u64,
 }
 
-fn rested(line: &mut Timeline, asleep: u64, toll: Toll, ask: impl FnOnce() -> Asleep) -> Rest {
+fn rested(
+    line: &mut Timeline,
+    asleep: u64,
+    toll: Toll,
+    looks: &mut u64,
+    ask: impl FnOnce() -> Asleep,
+) -> Rest {
     let short = SHORT_NS.max(4 * toll.way_ns);
     if asleep <= short {
         return Rest::default();
@@ -279,9 +290,9 @@ fn rested(line: &mut Timeline, asleep: u64, toll: Toll, ask: impl FnOnce() -> As
     let Asleep { queued_ns, read_bytes, our_queue_ns } = ask();
     let queued = queued_ns.saturating_sub(std::mem::replace(&mut line.queued_ns, queued_ns));
     let read = read_bytes.saturating_sub(std::mem::replace(&mut line.read_bytes, read_bytes));
-    // Of both some may have been before.
+    // Of both some may have been before; of ours as much as before each other look, where it was on the way to us.
     let queued_ns = queued.min(asleep);
-    let our_queue_ns = our_queue_ns.min(asleep - queued_ns);
+    let our_queue_ns = (our_queue_ns / std::mem::take(looks).max(1)).min(asleep - queued_ns);
     let waited = asleep - queued_ns - our_queue_ns;
     let disk = if read > 0 { DISK_NS + 10 * read } else { 0 };
     let waited_ns = if waited <= short { 0 } else { waited.saturating_sub(disk) };

@@ -31,7 +31,7 @@ pub struct DiskSpeed {
     pub latency: Nanos,
     /// Time for each of random reads of a page, many at once.
     pub between: Nanos,
-    /// Bytes a second in sequence.
+    /// Bytes a second in sequence, without the latency of each read: what one of many pages takes longer than one of one.
     pub bandwidth: Bytes,
     /// The readahead window that its kernel has for it; none where sysfs does not tell.
     pub readahead: Option<Bytes>,
@@ -56,7 +56,7 @@ pub fn measure(files: impl IntoIterator<Item = PathBuf>) -> Option<DiskSpeed> {
     let spent = u64::try_from(started.elapsed().as_nanos()).ok()?;
     let between = (spent / count.load(Ordering::Relaxed).max(1)).min(latency);
     let (latency, between) = (Nanos(latency), Nanos(between));
-    Some(DiskSpeed { latency, between, bandwidth: files.in_sequence()?, readahead: files.readahead() })
+    Some(DiskSpeed { latency, between, bandwidth: files.in_sequence(latency)?, readahead: files.readahead() })
 }
 
 /// Files that are read around the cache, with their whole pages.
@@ -113,10 +113,10 @@ impl Files {
         Some(Bytes(of("queue").or_else(|| of("../queue"))? << 10))
     }
 
-    /// Bytes a second, of whole stretches.
-    fn in_sequence(&self) -> Option<Bytes> {
+    /// Bytes a second, of whole stretches, beside the latency of each read.
+    fn in_sequence(&self, latency: Nanos) -> Option<Bytes> {
         let mut buffer = Aligned::of(STRETCH);
-        let (mut read, started) = (0, Instant::now());
+        let (mut reads, mut read, started) = (0, 0, Instant::now());
         'files: for (file, pages) in self.0.iter().cycle() {
             let bytes = pages * PAGE as u64;
             let mut at = 0;
@@ -128,9 +128,13 @@ impl Files {
                 file.read_exact_at(&mut buffer.bytes()[..len], at).ok()?;
                 at += len as u64;
                 read += len as u64;
+                reads += 1;
             }
         }
-        Some(Bytes((read as f64 / started.elapsed().as_secs_f64()) as u64).max(Bytes(1)))
+        let spent = started.elapsed().as_secs_f64();
+        // A disk that reads ahead answers some reads at once.
+        let moving = (spent - f64::from(reads) * latency.get() as f64 / 1e9).max(spent / 4.0);
+        Some(Bytes((read as f64 / moving) as u64).max(Bytes(1)))
     }
 }
 
