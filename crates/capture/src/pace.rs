@@ -353,6 +353,22 @@ mod tests {
         assert_eq!(line.take(), 98 * US);
     }
 
+    /// We stood in the queue for 24 us at four looks; at three of them that was on their way to us.
+    #[test]
+    fn our_queue_at_earlier_looks_is_no_part_of_a_wait() {
+        let (mut pace, mut line) = (pace(), new());
+        for look in 1..=3 {
+            pace.seen(&mut line, notice(look * 20), Some(look * 18 * US), awake);
+        }
+        line.take();
+        let ask = || Asleep { our_queue_ns: 24 * US, ..Asleep::default() };
+        pace.seen(&mut line, notice(160), Some(72 * US), ask);
+        // 100 us, of which it ran 18, 2 was its way, and a quarter of 24 ours; but no longer than its own time says.
+        let own = pace.own_at(160 * US) - line.own_ns;
+        assert_eq!(own, 0);
+        assert_eq!(line.take(), (16 + 74) * US);
+    }
+
     /// While one waits, the other does 100 us of work in 200: the wait would have been as long as that.
     #[test]
     fn a_wait_for_one_that_is_late_is_shorter() {

@@ -23,8 +23,10 @@ use serde::{Deserialize, Serialize};
 
 /// What all are sized for.
 const SLOWDOWN: &str = "10%";
-/// Parts of the least limit at which the slowdown is compared.
+/// Parts of the least limit at which the program and the model are compared.
 const COMPARED: [f64; 5] = [0.7, 0.85, 1.0, 1.2, 1.5];
+/// A check ends a run that is slower by so many percent.
+const ENDLESS: f64 = 300.0;
 /// Points of a slowdown that the model may be off by.
 const NEAR: f64 = 10.0;
 const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/sizes.toml");
@@ -57,8 +59,38 @@ struct Row {
     checked: Option<u64>,
     /// Whether the program was killed in the run nearest to what the model alone recommends, at it or above.
     model_kills: bool,
-    /// [`COMPARED`] limits, each with the slowdown of the program and of the model in percent; -1 is killed.
-    points: Vec<(u64, f64, f64)>,
+    /// [`COMPARED`] limits, each with what became of the program and of the model.
+    points: Vec<(u64, Outcome, Outcome)>,
+}
+
+/// What a run with a limit came to.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Outcome {
+    /// Slower by so much, in percent.
+    Slower(f64),
+    Failed(Failure),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Failure {
+    Killed,
+    /// It took four times as long, and was ended.
+    Endless,
+    /// It ended with another status.
+    Failed,
+}
+
+impl Outcome {
+    /// Whether the model, which is this, is near the program.
+    fn is_near(self, real: Self) -> bool {
+        match (self, real) {
+            (Self::Slower(model), Self::Slower(real)) => (model - real).abs() <= NEAR,
+            (Self::Slower(model), Self::Failed(Failure::Endless)) => model >= ENDLESS - NEAR,
+            (model, real) => model == real,
+        }
+    }
 }
 
 /// Runs these programs, or all, and keeps what was found.
@@ -216,7 +248,7 @@ fn as_row(name: &str, what: String, sized: &Sized) -> Row {
     }
 }
 
-fn points(sized: &Sized) -> Vec<(u64, f64, f64)> {
+fn points(sized: &Sized) -> Vec<(u64, Outcome, Outcome)> {
     sized.program.iter().flat_map(|check| check.points.iter().map(slowdowns)).collect()
 }
 
@@ -228,20 +260,22 @@ fn host(sized: &Sized) -> String {
     format!("Linux {}, disk {disk}", release.trim().split('-').next().unwrap_or_default())
 }
 
-fn slowdowns(point: &CheckedPoint) -> (u64, f64, f64) {
-    const KILLED: f64 = -1.0;
-    let tenths = |value: f64| (value * 10.0).round() / 10.0;
-    let model = if point.predicted_killed { None } else { point.predicted };
-    (point.limit.unwrap_or(0), point.slowdown.map_or(KILLED, tenths), model.map_or(KILLED, tenths))
+fn slowdowns(point: &CheckedPoint) -> (u64, Outcome, Outcome) {
+    let slower = |percent: Option<f64>, killed: bool| match percent {
+        Some(percent) if !killed => Outcome::Slower((percent * 10.0).round() / 10.0),
+        _ if killed => Outcome::Failed(Failure::Killed),
+        _ if point.ended.as_ref().is_some_and(|ended| ended.starts_with("exit status")) => {
+            Outcome::Failed(Failure::Failed)
+        }
+        _ => Outcome::Failed(Failure::Endless),
+    };
+    let real = slower(point.slowdown, point.killed > 0);
+    (point.limit.unwrap_or(0), real, slower(point.predicted, point.predicted_killed))
 }
 
 /// How many of its points the model is near at.
 fn near(row: &Row) -> usize {
-    let is_near = |(_, real, model): &&(u64, f64, f64)| {
-        let killed = |slowdown: f64| slowdown == -1.0;
-        killed(*real) == killed(*model) && (real - model).abs() <= NEAR
-    };
-    row.points.iter().filter(is_near).count()
+    row.points.iter().filter(|(_, real, model)| model.is_near(*real)).count()
 }
 
 fn line(row: &Row) -> String {
@@ -304,7 +338,9 @@ mod tests {
     fn what_was_checked_is_at_least_what_is_enough() {
         for row in kept().unwrap().program {
             assert!(row.checked >= row.least, "{}", row.name);
-            let killed = |(limit, real, _): &(u64, f64, f64)| *real == -1.0 && Some(*limit) >= row.least;
+            let killed = |(limit, real, _): &(u64, Outcome, Outcome)| {
+                matches!(real, Outcome::Failed(_)) && Some(*limit) >= row.least
+            };
             assert!(!row.points.iter().any(killed), "{}", row.name);
         }
     }

@@ -346,6 +346,8 @@ fn what_cannot_be_sized_is_refused_with_what_to_do() {
             "size trace.csv --fail-if nosuchmetric>3",
             "size trace.csv --verify sim",
             "size trace.csv --verify uml -- true",
+            "size trace.csv --allow-host-pressure",
+            "size --own-cache 1M..4M --allow-host-pressure -- cat {}",
             "size trace.csv --disk floppy",
             "size trace.csv --disk hdd,hdd",
             "size trace.csv --disk measured",

@@ -97,9 +97,16 @@ impl OwnCacheRequest {
         }
         let template = Template::new(&self.size.program, &own_caches)?;
         let verify = self.size.verify.is_some().then_some(Verify::Program);
-        let size = SizeRequest { verify: None, program: Vec::new(), ..self.size.clone() };
+        self.size.check_host_pressure(verify.as_ref())?;
+        let size = SizeRequest {
+            verify: None,
+            program: Vec::new(),
+            allow_host_pressure: false,
+            ..self.size.clone()
+        };
         let mut like = size.plan()?;
         like.verify = verify;
+        like.allow_host_pressure = self.size.allow_host_pressure;
         if matches!(&like.disks, Disks::Named(names) if names.len() > 1) {
             return Err(LabError::refused(
                 "`--own-cache` is for one disk, and several are named",

@@ -202,12 +202,7 @@ impl SizeRequest {
         }
         let sample = self.sampled()?;
         let verify = self.verified_by(&kernel.base)?;
-        if self.allow_host_pressure && verify != Some(Verify::Program) {
-            return Err(LabError::refused(
-                "`--allow-host-pressure` is for a check with the program itself, and there is none",
-                "add `--verify`, or leave it out",
-            ));
-        }
+        self.check_host_pressure(verify.as_ref())?;
         let (target, targets) = self.target()?;
         let points = self.points.unwrap_or(POINTS_DEFAULT);
         if !(POINTS_MIN..=POINTS_MAX).contains(&points) {
@@ -246,6 +241,17 @@ impl SizeRequest {
             interval,
             patches: Vec::new(),
         })
+    }
+
+    /// Refuses to drop anything of the host where no program runs.
+    pub(super) fn check_host_pressure(&self, verify: Option<&Verify>) -> Result<(), LabError> {
+        if self.allow_host_pressure && verify != Some(&Verify::Program) {
+            return Err(LabError::refused(
+                "`--allow-host-pressure` is for a check with the program itself, and there is none",
+                "add `--verify`, or leave it out",
+            ));
+        }
+        Ok(())
     }
 
     /// Who is to say whether it is so.

@@ -186,6 +186,7 @@ impl WatchedRequest {
             ("--sample", size.sample.is_some()),
             ("--check-sample", size.check_sample),
             ("--verify", size.verify.is_some()),
+            ("--allow-host-pressure", size.allow_host_pressure),
             ("--timing", size.timing.is_some()),
             ("--warmup", size.options.warmup != Warmup::None),
             ("--trace-format", size.options.format.is_some()),
