@@ -31,7 +31,7 @@ pub struct DiskSpeed {
     pub latency: Nanos,
     /// Time for each of random reads of a page, many at once.
     pub between: Nanos,
-    /// Bytes a second in sequence, without the latency of each read: what one of many pages takes longer than one of one.
+    /// Bytes a second in sequence, without the latency of each read.
     pub bandwidth: Bytes,
     /// The readahead window that its kernel has for it; none where sysfs does not tell.
     pub readahead: Option<Bytes>,

@@ -3,7 +3,8 @@
 //!
 //! [`Room::make`] finds a place for a cgroup; each [`Room::run`] makes one below it, limits it, starts the command
 //! there and removes it with all that the command left behind. A run is cold where its files are named: their pages
-//! leave the cache first, whoever brought them, and inodes and dentries where that is asked for. Swap is not used, so that a limit means what it means without swap.
+//! leave the cache first, whoever brought them, and inodes and dentries where that is asked for. Swap is not used, so
+//! that a limit means what it means without swap.
 //!
 //! Left out: a terminal (standard input is empty, output goes to a file that is removed), other limits than that of
 //! memory, and the pages of files that other programs have mapped, which stay in memory and are charged to them. Next:
