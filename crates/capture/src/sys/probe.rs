@@ -27,7 +27,11 @@ pub(crate) const READ_MORE: u64 = LARGE as u64 - 1;
 /// Pages of each mapping.
 pub(crate) const MAPPED_PAGES: u64 = PAGES as u64;
 
-/// Times all kinds; `tell` gets them one by one.
+/// Of each kind so many calls are timed together.
+const CALLS: [u32; KINDS] = [32, 4, 16, 4, 8, 3, 3, 3, 3];
+
+/// Times all kinds; `tell` gets them one by one. Each round has all of them, so that who runs beside them runs beside
+/// all: what a call costs is told from the cost of another.
 #[allow(unsafe_code)]
 pub(super) fn probe(room: &mut [u8; LARGE], mut tell: impl FnMut(Cost)) {
     let own = c"/proc/self/exe";
@@ -37,51 +41,52 @@ pub(super) fn probe(room: &mut [u8; LARGE], mut tell: impl FnMut(Cost)) {
         let file = libc::open(own.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
         let null = std::ptr::null_mut();
         let at = room.as_mut_ptr().cast();
-        let map = |file: i32, rights: i32| {
-            let flags = libc::MAP_PRIVATE | if file == -1 { libc::MAP_ANONYMOUS } else { 0 };
-            libc::mmap(null, PAGES * PAGE, rights, flags, file, 0).cast::<u8>()
-        };
-        let unmap = |from: *mut u8| libc::munmap(from.cast(), PAGES * PAGE);
-        let nothing = || {
-            libc::close(-1);
-        };
-        let _warm = timed(16, nothing);
-        tell(timed(32, nothing));
-        tell(timed(4, || {
-            libc::mmap(null, 0, libc::PROT_READ, libc::MAP_PRIVATE, -1, 0);
-        }));
-        tell(timed(16, || {
-            libc::pread(file, at, 1, 0);
-        }));
-        tell(timed(4, || {
-            libc::pread(file, at, LARGE, 0);
-        }));
-        tell(timed(8, || {
-            libc::close(libc::open(own.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC));
-        }));
         let both = libc::PROT_READ | libc::PROT_WRITE;
-        for (file, rights, touches) in [
-            (-1, both, false),
-            (-1, both, true),
-            (file, libc::PROT_READ, false),
-            (file, libc::PROT_READ, true),
-        ] {
-            tell(timed(3, || {
-                let from = map(file, rights);
-                if from.cast() == libc::MAP_FAILED {
-                    return;
+        let mapped = |file: i32, rights: i32, touches: bool| {
+            let flags = libc::MAP_PRIVATE | if file == -1 { libc::MAP_ANONYMOUS } else { 0 };
+            let from = libc::mmap(null, PAGES * PAGE, rights, flags, file, 0).cast::<u8>();
+            if from.cast() == libc::MAP_FAILED {
+                return;
+            }
+            for page in 0..if touches { PAGES } else { 0 } {
+                let page = from.add(page * PAGE);
+                if file == -1 {
+                    page.write_volatile(1)
+                } else {
+                    std::hint::black_box(page.read_volatile());
                 }
-                for page in 0..if touches { PAGES } else { 0 } {
-                    let page = from.add(page * PAGE);
-                    if file == -1 {
-                        page.write_volatile(1)
-                    } else {
-                        std::hint::black_box(page.read_volatile());
-                    }
-                }
-                unmap(from);
-            }));
+            }
+            libc::munmap(from.cast(), PAGES * PAGE);
+        };
+        let call = |kind: usize| match kind {
+            0 => {
+                libc::close(-1);
+            }
+            1 => {
+                libc::mmap(null, 0, libc::PROT_READ, libc::MAP_PRIVATE, -1, 0);
+            }
+            2 => {
+                libc::pread(file, at, 1, 0);
+            }
+            3 => {
+                libc::pread(file, at, LARGE, 0);
+            }
+            4 => {
+                libc::close(libc::open(own.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC));
+            }
+            5 => mapped(-1, both, false),
+            6 => mapped(-1, both, true),
+            7 => mapped(file, libc::PROT_READ, false),
+            _ => mapped(file, libc::PROT_READ, true),
+        };
+        let _warm = timed(16, || call(0));
+        let mut rounds = [[Cost::default(); ROUNDS]; KINDS];
+        for round in 0..ROUNDS {
+            for (kind, costs) in rounds.iter_mut().enumerate() {
+                costs[round] = timed(CALLS[kind], || call(kind));
+            }
         }
+        rounds.into_iter().for_each(|costs| tell(lower_quartile(costs)));
     }
 }
 
@@ -90,15 +95,16 @@ pub(super) fn room() -> Box<[u8; LARGE]> {
     Box::new([0; LARGE])
 }
 
+/// What one of so many calls costs.
 fn timed(calls: u32, mut call: impl FnMut()) -> Cost {
-    let mut rounds = [Cost::default(); ROUNDS];
-    for round in &mut rounds {
-        let (ran, took) = (clock(libc::CLOCK_THREAD_CPUTIME_ID), clock(libc::CLOCK_MONOTONIC));
-        (0..calls).for_each(|_| call());
-        let each = |id, since: u64| u32::try_from((clock(id) - since) / u64::from(calls)).unwrap_or(u32::MAX);
-        let ran_ns = each(libc::CLOCK_THREAD_CPUTIME_ID, ran);
-        *round = Cost { ran_ns, took_ns: each(libc::CLOCK_MONOTONIC, took) };
-    }
+    let (ran, took) = (clock(libc::CLOCK_THREAD_CPUTIME_ID), clock(libc::CLOCK_MONOTONIC));
+    (0..calls).for_each(|_| call());
+    let each = |id, since: u64| u32::try_from((clock(id) - since) / u64::from(calls)).unwrap_or(u32::MAX);
+    let ran_ns = each(libc::CLOCK_THREAD_CPUTIME_ID, ran);
+    Cost { ran_ns, took_ns: each(libc::CLOCK_MONOTONIC, took) }
+}
+
+fn lower_quartile(mut rounds: [Cost; ROUNDS]) -> Cost {
     rounds.sort_unstable_by_key(|cost| cost.ran_ns);
     let ran_ns = rounds[ROUNDS / 4].ran_ns;
     rounds.sort_unstable_by_key(|cost| cost.took_ns);
