@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 use lab::size::{SizeControl, SizeRequest, VERIFY_DEFAULT};
-use report::{CheckedPoint, Sized};
+use report::{CheckedPoint, Ended, Sized};
 use serde::{Deserialize, Serialize};
 
 /// What all are sized for.
@@ -261,13 +261,11 @@ fn host(sized: &Sized) -> String {
 }
 
 fn slowdowns(point: &CheckedPoint) -> (u64, Outcome, Outcome) {
-    let slower = |percent: Option<f64>, killed: bool| match percent {
-        Some(percent) if !killed => Outcome::Slower((percent * 10.0).round() / 10.0),
-        _ if killed => Outcome::Failed(Failure::Killed),
-        _ if point.ended.as_ref().is_some_and(|ended| ended.starts_with("exit status")) => {
-            Outcome::Failed(Failure::Failed)
-        }
-        _ => Outcome::Failed(Failure::Endless),
+    let slower = |percent: Option<f64>, killed: bool| match (killed, percent, point.ended) {
+        (true, ..) => Outcome::Failed(Failure::Killed),
+        (false, Some(percent), _) => Outcome::Slower((percent * 10.0).round() / 10.0),
+        (false, None, Some(Ended::Status(_))) => Outcome::Failed(Failure::Failed),
+        (false, None, _) => Outcome::Failed(Failure::Endless),
     };
     let real = slower(point.slowdown, point.killed > 0);
     (point.limit.unwrap_or(0), real, slower(point.predicted, point.predicted_killed))
@@ -331,6 +329,15 @@ mod tests {
             document.contains(&table),
             "docs/size.md lacks what `pagetide-evidence sizes --table` prints:\n{table}"
         );
+    }
+
+    /// The sign for a kill was once a slowdown of -1 %, which programs have, too.
+    #[test]
+    fn a_kill_is_no_slowdown() {
+        let [killed, endless] = [Failure::Killed, Failure::Endless].map(Outcome::Failed);
+        assert!(killed.is_near(killed) && !killed.is_near(Outcome::Slower(-1.0)));
+        assert!(Outcome::Slower(0.0).is_near(Outcome::Slower(-1.0)) && !Outcome::Slower(0.0).is_near(killed));
+        assert!(Outcome::Slower(400.0).is_near(endless) && !Outcome::Slower(133.0).is_near(endless));
     }
 
     /// No program was killed at a limit that a check had found to be enough.

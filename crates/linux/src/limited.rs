@@ -27,6 +27,7 @@ use crate::cgroup::Tree;
 use crate::discover;
 use crate::error::LinuxError;
 use crate::host::OwnCgroup;
+use crate::machine::{DROP_CACHES, drop_caches};
 use crate::owner::Processes;
 use crate::process::dying_with_us;
 use crate::record::wait;
@@ -34,8 +35,8 @@ use crate::spec::{CgroupVersion, RootPaths};
 
 /// Between two looks at what the group holds.
 const LOOK: Duration = Duration::from_millis(20);
-/// `2` drops inodes and dentries.
-const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
+/// What is dropped, beside pages, of a cold run.
+const INODES_AND_DENTRIES: u8 = 2;
 /// The group of a run, below the room's own.
 const GROUP: &str = "run";
 /// The number of this process's next room; below are those of its runs' folders, whose groups have the same names.
@@ -129,7 +130,8 @@ impl Room {
     pub fn run(&self, run: &LimitedRun<'_>, stop: &AtomicBool) -> Result<Limited, LinuxError> {
         run.cold.iter().for_each(|path| drop_from_cache(path));
         if run.without_inodes {
-            fs::write(DROP_CACHES, "2").map_err(|error| LinuxError::io("write", DROP_CACHES, error))?;
+            let failed = |error| LinuxError::io("write", DROP_CACHES, error);
+            drop_caches(INODES_AND_DENTRIES).map_err(failed)?;
         }
         self.in_group(run.limit, || self.run_in_group(run, stop))
     }

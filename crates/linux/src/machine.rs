@@ -5,6 +5,7 @@
 //! one is below that. Left out: swap; limits other than `memory.max`.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use units::{Bytes, Pages};
@@ -14,6 +15,9 @@ use crate::cgroup::{errno, limit_of, write_existing};
 use crate::discover;
 use crate::error::LinuxError;
 use crate::parse;
+
+/// Where caches are dropped.
+pub(crate) const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 
 /// CPUs that are online.
 pub(crate) fn cpus_online() -> u16 {
@@ -30,6 +34,11 @@ pub(crate) fn write_of_node(node: u8, file: &str, value: &str, host_wide: bool) 
     }
     let path = Path::new("/sys/devices/system/node").join(&subject);
     write_existing(&path, value).map_err(|error| failed(errno(&error)))
+}
+
+/// Drops clean page cache (1), inodes and dentries (2), or both (3) of the whole machine.
+pub(crate) fn drop_caches(mask: u8) -> io::Result<()> {
+    write_existing(Path::new(DROP_CACHES), &mask.to_string())
 }
 
 /// Keeps this task on a CPU; where that is not allowed it goes on where it is.

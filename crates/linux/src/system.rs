@@ -534,8 +534,7 @@ impl System for LinuxSystem {
         let failed = |error: io::Error| failed("drop_caches", &mask.to_string(), &error);
         if self.0.host_wide {
             rustix::fs::sync();
-            return cgroup::write_existing(Path::new("/proc/sys/vm/drop_caches"), &mask.to_string())
-                .map_err(failed);
+            return machine::drop_caches(mask).map_err(failed);
         }
         if mask & 1 != 0 {
             evict_all(&self.0.files).map_err(failed)?;

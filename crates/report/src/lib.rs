@@ -34,9 +34,9 @@ pub use stats::mmtests::{Better, RowSet, Rules};
 pub use stats::mmtests_table::{Run, comparison, operations};
 pub use trace::{RunTrace, TraceFormat};
 pub use views::{
-    Advice, BrokenWorld, CheckedPoint, CheckedWorlds, Digest, EvidenceCounter, Explained, Grid, GridKernel,
-    GridLayout, GridRow, List, OtherDisk, OwnCache, OwnCaches, Parting, Patch, PatchKind, Place, Practice,
-    ProgramCheck, Question, SampleCheck, Sized, SizedKnee, SizedPoint, Spread, SweepRow, SweepRows,
+    Advice, BrokenWorld, CheckedPoint, CheckedWorlds, Digest, Ended, EvidenceCounter, Explained, Grid,
+    GridKernel, GridLayout, GridRow, List, OtherDisk, OwnCache, OwnCaches, Parting, Patch, PatchKind, Place,
+    Practice, ProgramCheck, Question, SampleCheck, Sized, SizedKnee, SizedPoint, Spread, SweepRow, SweepRows,
     VerifiedPoint, Watched, WatchedRule, WorldEvidence, WorldsCounter, WorldsHeadline, WorldsShares,
     WorldsSummary, better, better_in, heat, mmtests_notes, mmtests_tables, ops_text, page, pooled_samples,
     usual_rows,

@@ -56,7 +56,7 @@ pub use mmtests::{
 pub use run::{run, runs};
 pub use samples::samples;
 pub use size::{
-    Advice, CheckedPoint, OtherDisk, OwnCache, OwnCaches, Patch, PatchKind, Practice, ProgramCheck,
+    Advice, CheckedPoint, Ended, OtherDisk, OwnCache, OwnCaches, Patch, PatchKind, Practice, ProgramCheck,
     SampleCheck, Sized, SizedKnee, SizedPoint, Spread, VerifiedPoint, Watched, WatchedRule, own_cache,
     own_cache_page, size, size_page, watched,
 };

@@ -15,7 +15,7 @@ use std::time::Duration;
 use linux::LinuxError;
 use linux::limited::{Limited, LimitedEnd, LimitedRun, Room, by_shell};
 use recording::{OomKill, Recording};
-use report::{Advice, CheckedPoint, ProgramCheck, Spread};
+use report::{Advice, CheckedPoint, Ended, ProgramCheck, Spread};
 use units::Bytes;
 use workload::limits::GROUP;
 
@@ -313,8 +313,8 @@ fn point(limit: Option<Bytes>, runs: &[Limited], keeps: bool) -> CheckedPoint {
     let most = |value: fn(&Limited) -> Bytes| runs.iter().map(value).max().unwrap_or_default().get();
     let ended = runs.iter().find_map(|run| match run.end {
         LimitedEnd::Exited(0) => None,
-        LimitedEnd::Exited(status) => Some(format!("exit status {status}")),
-        LimitedEnd::TooLong => Some(format!("ended after {:.0} s", run.wall.as_secs_f64())),
+        LimitedEnd::Exited(status) => Some(Ended::Status(status)),
+        LimitedEnd::TooLong => Some(Ended::TooLong(run.wall.as_secs_f64())),
     });
     CheckedPoint {
         limit: limit.map(Bytes::get),

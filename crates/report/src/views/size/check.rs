@@ -100,7 +100,7 @@ fn marks(point: &CheckedPoint, enough: Option<u64>) -> String {
     if point.killed > 0 {
         marks.push("killed".to_owned());
     }
-    marks.extend(point.ended.clone().filter(|_| point.killed == 0));
+    marks.extend(point.ended.filter(|_| point.killed == 0).map(|ended| ended.to_string()));
     if point.limit.is_some() && point.limit == enough {
         marks.push("enough".to_owned());
     }
@@ -132,7 +132,7 @@ fn point(point: &CheckedPoint) -> Value {
         "held_bytes": point.peak,
         "anonymous_bytes": point.anon_peak,
         "killed": point.killed,
-        "ended": point.ended,
+        "ended": point.ended.map(|ended| ended.to_string()),
         "keeps_target": point.keeps,
     })
 }

@@ -1,5 +1,7 @@
 //! What was found of a trace: limits that were run, the knee, what to set.
 
+use std::fmt;
+
 use crate::judge::known::Known;
 
 /// A number of one run for each seed.
@@ -103,6 +105,24 @@ pub struct VerifiedPoint {
     pub real: SizedPoint,
 }
 
+/// How a run of a program ended that did not end well.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Ended {
+    /// By itself, with this status.
+    Status(i32),
+    /// By us, after so many seconds.
+    TooLong(f64),
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Status(status) => write!(f, "exit status {status}"),
+            Self::TooLong(seconds) => write!(f, "ended after {seconds:.0} s"),
+        }
+    }
+}
+
 /// The program itself at one limit, cold; times are of its first process.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckedPoint {
@@ -129,7 +149,7 @@ pub struct CheckedPoint {
     /// Runs in which the OOM killer took a process.
     pub killed: usize,
     /// How a run ended that did not end well.
-    pub ended: Option<String>,
+    pub ended: Option<Ended>,
     /// Whether it keeps the target.
     pub keeps: bool,
 }

@@ -20,8 +20,8 @@ mod watched;
 
 use crate::document::{Block, Document, Mark, Section};
 pub use found::{
-    Advice, CheckedPoint, OtherDisk, Patch, PatchKind, Practice, ProgramCheck, SampleCheck, Sized, SizedKnee,
-    SizedPoint, Spread, VerifiedPoint,
+    Advice, CheckedPoint, Ended, OtherDisk, Patch, PatchKind, Practice, ProgramCheck, SampleCheck, Sized,
+    SizedKnee, SizedPoint, Spread, VerifiedPoint,
 };
 pub use own_cache::{OwnCache, OwnCaches, own_cache, own_cache_page};
 pub use page::size_page;
