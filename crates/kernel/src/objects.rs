@@ -123,7 +123,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let (order, mobility) = self.mem(|mem| mem.slab_request(cache));
         let least = self.mem(|mem| mem.core.slabs.layout(cache).least_order);
         let gfp = gfp | mobility;
-        let first = if order > least {
+        // A request that may not reclaim by itself wakes kswapd for the larger block.
+        let first = if order > least && gfp.has(Gfp::DIRECT_RECLAIM) {
             gfp.without(Gfp::DIRECT_RECLAIM).without(Gfp::KSWAPD_RECLAIM) | Gfp::NORETRY | Gfp::NOMEMALLOC
         } else {
             gfp | Gfp::NORETRY
