@@ -192,6 +192,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// A request is complete.
     pub(crate) fn io_done(&self, tag: u64) {
+        let put_off = self.shared.in_flight.borrow_mut().put_off(tag);
+        if let Some(device) = put_off {
+            self.write_left_queue(device);
+            return self.wake_queue(self.shared.wait.ends);
+        }
         let transfer = self.shared.in_flight.borrow_mut().remove(tag);
         match transfer {
             Transfer::Read(range) => self.unlock_pages(range),
@@ -202,8 +207,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
             Transfer::Cluster(cluster) => self.cluster_arrived(cluster),
             Transfer::Write { device, ranges, runs, bios, .. } => {
+                self.write_left_queue(device);
                 self.runs_done(device, runs, bios);
-                self.write_done(device, &ranges);
+                self.pages_written(&ranges);
             }
             Transfer::ClusterWrite { first, count } => self.clusters_written(first, count),
             Transfer::Log(record) => self.log_arrived(record),

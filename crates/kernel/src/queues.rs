@@ -42,6 +42,8 @@ pub(crate) struct WriteQueues {
     /// For its threads: who closes checkpoints, who commits them, who pushes the AIL.
     pub(crate) checkpoint: QueueId,
     pub(crate) commit: QueueId,
+    /// New ends of files are to be logged.
+    pub(crate) ends: QueueId,
     pub(crate) ail: QueueId,
     /// For those who wait for clusters of XFS inodes, and for allocation groups.
     pub(crate) clusters: QueueId,
@@ -61,6 +63,7 @@ impl WriteQueues {
             log_space: machine.new_queue(),
             checkpoint: machine.new_queue(),
             commit: machine.new_queue(),
+            ends: machine.new_queue(),
             ail: machine.new_queue(),
             clusters: machine.new_queue(),
             inode_groups: machine.new_queue(),

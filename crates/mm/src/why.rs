@@ -62,7 +62,8 @@ impl<T: Trace> Memory<T> {
         let zone = self.core.alloc.zone(id);
         let available = zone.free_pages().0 + self.zone_reclaimable_pages(zone.node, zone.kind);
         let mark = zone.watermarks.mark(Mark::Min);
-        zone.watermark_ok(order, mark, gfp_zone(gfp), AllocFlags::slow(gfp, false), available)
+        let flags = AllocFlags::slow(self.core.rules().reserve_users, gfp, order, false);
+        zone.watermark_ok(order, mark, gfp_zone(gfp), flags, available)
     }
 
     fn zone_balance(&self, id: ZoneId, gfp: Gfp, order: Order) -> String {

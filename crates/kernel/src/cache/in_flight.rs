@@ -1,11 +1,14 @@
 //! Requests that are on their way to and from the data disks, by tag. Next: [`super::io`].
 
 use std::cell::Cell;
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use mm::base::ids::MappingId;
 use mm::fs::xfs::buf::ClusterId;
 use mm::slab::object::Object;
+
+use crate::files::inode::Inode;
 
 /// A request on its way.
 #[derive(Debug, Clone)]
@@ -27,6 +30,8 @@ pub(crate) enum Transfer {
         runs: u32,
         /// Their bios and vectors.
         bios: Vec<Object>,
+        /// Files of XFS that end behind what they did: their new ends are logged before these pages are clean.
+        ends: Vec<Rc<Inode>>,
         /// Writes before it.
         number: u64,
     },
@@ -45,6 +50,8 @@ pub(crate) struct InFlight {
     reading: Vec<MappingId>,
     /// Writes of pages so far.
     writes: u64,
+    /// Tags of those that are complete and put off.
+    ended: VecDeque<u64>,
 }
 
 impl InFlight {
@@ -65,17 +72,30 @@ impl InFlight {
         }
     }
 
-    /// Notes a write of these pages to a disk.
-    pub(crate) fn add_write(
-        &mut self,
-        device: u16,
-        ranges: Vec<PageRange>,
-        runs: u32,
-        bios: Vec<Object>,
-    ) -> u64 {
+    /// Notes a write of pages, which is told its number.
+    pub(crate) fn add_write(&mut self, write: impl FnOnce(u64) -> Transfer) -> u64 {
         let number = self.writes;
         self.writes += 1;
-        self.add(Transfer::Write { device, ranges, runs, bios, number })
+        self.add(write(number))
+    }
+
+    /// Where a transfer that is complete is a write, and new ends of files are to be logged before its pages are clean:
+    /// puts it off, and returns its disk.
+    pub(crate) fn put_off(&mut self, tag: u64) -> Option<u16> {
+        match &self.transfers[tag as usize] {
+            Some(Transfer::Write { device, ends, .. }) if !ends.is_empty() => {
+                self.ended.push_back(tag);
+                Some(*device)
+            }
+            _ => None,
+        }
+    }
+
+    /// The next write that was put off, and the files.
+    pub(crate) fn take_put_off(&mut self) -> Option<(u64, Vec<Rc<Inode>>)> {
+        let tag = self.ended.pop_front()?;
+        let Some(Transfer::Write { ends, .. }) = &mut self.transfers[tag as usize] else { return None };
+        Some((tag, std::mem::take(ends)))
     }
 
     pub(crate) fn remove(&mut self, tag: u64) -> Transfer {

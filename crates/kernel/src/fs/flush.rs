@@ -22,15 +22,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.log_inode(None, inode, Change::Extend).await;
     }
 
-    /// Blocks were given to what was written behind the old end of a file. XFS notes the new end, too: once the disk
-    /// has what is there; here, as it is mostly the same checkpoint, at once.
-    pub(crate) async fn log_written(&self, inode: &Inode) {
-        self.log_extend(inode).await;
-        if !self.log_core_at_once(inode) {
-            self.log_change(None, inode, Change::Core).await;
-        }
-    }
-
     /// The first bytes of a file are in memory.
     pub(crate) async fn log_begun(&self, process: &Process, inode: &Inode) {
         self.log_change(Some(process), inode, Change::Core).await;

@@ -27,6 +27,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 let kernel = self.clone();
                 self.machine().spawn("xfs-log-io", None, async move { kernel.commit_worker().await });
                 let kernel = self.clone();
+                self.machine().spawn("xfs-conv", None, async move { kernel.end_worker().await });
+                let kernel = self.clone();
                 self.machine().spawn("xfsaild", None, async move { kernel.ail_pusher().await });
                 let (kernel, first) = (self.clone(), phase("xfs-reclaim", RECLAIM_PERIOD));
                 self.machine().spawn("xfs-reclaim", None, async move { kernel.inode_worker(first).await });

@@ -17,6 +17,7 @@ pub mod pages;
 pub mod xfs;
 pub mod xfs_ail;
 pub mod xfs_checkpoint;
+pub mod xfs_ends;
 pub mod xfs_io;
 pub mod xfs_log;
 pub mod xfs_reclaim;

@@ -15,6 +15,8 @@ use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
 use mm::fs::xfs::log::Change;
 use mm::slab::object::Object;
+use mm::version::geometry::Cache;
+use mm::version::rules::LogVectors;
 
 use crate::errno::Errno;
 use crate::files::inode::Inode;
@@ -84,6 +86,18 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
+    /// The memory of a vector. Left out: that single pages are taken where no slab can be had without reclaim.
+    async fn alloc_vector(&self, process: Option<&Process>, cache: Cache) -> Result<Object, Errno> {
+        if self.mem(|mem| mem.core.rules().log_vectors) == LogVectors::TriesFirst {
+            let tries = Gfp::KSWAPD_RECLAIM | Gfp::IO | Gfp::NORETRY;
+            match self.alloc_object(process, cache, tries).await {
+                Err(Errno::NoMem) => {}
+                made => return made,
+            }
+        }
+        self.alloc_object(process, cache, Gfp::NOFS).await
+    }
+
     async fn commit_change(
         &self,
         process: Option<&Process>,
@@ -96,7 +110,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             if let Some(cache) = wants
                 && vector.is_none()
             {
-                vector = Some(self.alloc_object(process, cache, Gfp::NOFS).await?);
+                vector = Some(self.alloc_vector(process, cache).await?);
                 continue; // It may have left memory, or changed, while this task waited.
             }
             let cpu = self.machine().current_cpu();

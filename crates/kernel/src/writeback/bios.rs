@@ -15,6 +15,9 @@ use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};
 use crate::writeback::request::Plug;
 
+/// How a pool asks for memory at first.
+const POOLED: Gfp = Gfp(Gfp::KSWAPD_RECLAIM.0 | Gfp::NORETRY.0 | Gfp::NOMEMALLOC.0);
+
 /// A journal of 64 MiB, in blocks.
 const JOURNAL: u64 = 16_384;
 
@@ -32,8 +35,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.flusher_of(device, |flusher| u64::from(flusher.runs) >= at_once)
     }
 
-    /// Gives a bio and its vector to the run of pages that was added to a plug last. Without memory such as were kept
-    /// for that case serve it.
+    /// Gives a bio and its vector to the run of pages that was added to a plug last.
     pub(crate) async fn give_bio(&self, inode: &Inode, plug: &mut Plug) {
         let caches: &[Cache] = match self.mem(|mem| mem.core.alloc.tuning().large_bios) {
             true => &[Cache::Bio, Cache::BioVec],
@@ -41,10 +43,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         };
         for &cache in caches {
             let made = match self.object_at_hand(cache) {
-                Some(object) => Ok(object),
-                None => self.with_plug(plug, self.alloc_object(None, cache, Gfp::KSWAPD_RECLAIM)).await,
+                Some(object) => Some(object),
+                None => self.with_plug(plug, self.make_bio(cache)).await,
             };
-            let Ok(object) = made else { continue };
+            let Some(object) = made else { continue };
             self.mem(|mem| mem.fs.bio_made(object));
             match plug.requests.last_mut() {
                 Some(request) => request.bios.push(object),
@@ -56,6 +58,27 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             request.runs += 1;
             self.flusher_of(inode.device, |flusher| flusher.runs += 1);
         }
+    }
+
+    /// A bio or a vector from its pool (`mempool_alloc`): of memory that is free, else one that was kept for that
+    /// case, which is nobody's object, else of what direct reclaim frees. Left out: the wait for one that is kept
+    /// when that has freed nothing.
+    async fn make_bio(&self, cache: Cache) -> Option<Object> {
+        if let Ok(object) = self.alloc_object(None, cache, POOLED).await {
+            return Some(object);
+        }
+        let runs: u64 = self.shared.flushers.borrow().iter().map(|flusher| u64::from(flusher.runs)).sum();
+        let own = self.mem(|mem| mem.fs.bios()[usize::from(cache == Cache::BioVec)]);
+        if runs.saturating_sub(own) < self.kept_bios() {
+            return None;
+        }
+        self.alloc_object(None, cache, POOLED | Gfp::DIRECT_RECLAIM | Gfp::IO).await.ok()
+    }
+
+    /// Of each kind: `iomap_ioend_bioset`, which XFS writes with, has four for each sector of a page; `fs_bio_set`,
+    /// which all others share, two.
+    fn kept_bios(&self) -> u64 {
+        if self.shared.filesystem == Filesystem::Xfs { 32 } else { 2 }
     }
 
     /// A request is complete, and with it these runs.

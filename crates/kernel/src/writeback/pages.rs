@@ -39,9 +39,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let grows = first + count > inode.mapped_pages();
             self.allocate_blocks(inode, first, count);
             self.add_to_plug(inode, first, count, plug);
+            if grows {
+                self.note_end(inode, plug);
+            }
             self.give_bio(inode, plug).await;
             if grows {
-                self.with_plug(plug, self.log_written(inode)).await;
+                self.with_plug(plug, self.log_extend(inode)).await;
             }
             written += u64::from(count);
             self.machine().charge(CostOp::WritebackPage, u64::from(count));
@@ -73,9 +76,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let grows = begun + count > inode.mapped_pages();
             self.allocate_blocks(inode, begun, count);
             self.add_to_plug(inode, begun, count, &mut plug);
+            if grows {
+                self.note_end(inode, &mut plug);
+            }
             self.give_bio(inode, &mut plug).await;
             if grows {
-                self.with_plug(&mut plug, self.log_written(inode)).await;
+                self.with_plug(&mut plug, self.log_extend(inode)).await;
             }
             self.machine().charge(CostOp::WritebackPage, u64::from(count));
             from = begun + count;

@@ -12,7 +12,7 @@ use mm::pages::tree::Slot;
 use mm::version::rules::Writepage;
 use units::{Bytes, NodeId, PAGE_SIZE, Pfn};
 
-use crate::cache::in_flight::PageRange;
+use crate::cache::in_flight::{PageRange, Transfer};
 use crate::files::inode::Inode;
 use crate::fs::Filesystem;
 use crate::handle::Kernel;
@@ -74,11 +74,18 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     pub(crate) fn submit_write(&self, request: Request) {
-        let Request { device, offset, pages, segments, ranges, runs, bios, .. } = request;
+        let Request { device, offset, pages, segments, ranges, runs, bios, ends, .. } = request;
         let len = u64::from(pages) * PAGE_SIZE;
         self.flusher_of(device, |flusher| flusher.requests += 1);
         self.mem(|mem| mem.core.alloc.events.add(VmEvent::PgPgOut, len / 1024));
-        let tag = self.shared.in_flight.borrow_mut().add_write(device, ranges, runs, bios);
+        let tag = self.shared.in_flight.borrow_mut().add_write(|number| Transfer::Write {
+            device,
+            ranges,
+            runs,
+            bios,
+            ends,
+            number,
+        });
         self.shared.congestion.borrow_mut().submitted(device);
         self.start_io(IoRequest { device, kind: IoKind::Write, offset, len: Bytes(len), segments, tag });
     }
@@ -115,10 +122,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
-    /// A write is complete: its pages are clean, and whoever waits for that runs.
-    pub(crate) fn write_done(&self, device: u16, ranges: &[PageRange]) {
-        self.flusher_of(device, |flusher| flusher.requests -= 1);
-        self.write_left_queue(device);
+    /// Pages are clean: whoever waits for that runs.
+    pub(crate) fn pages_written(&self, ranges: &[PageRange]) {
         let mut written = Vec::new();
         self.mem(|mem| {
             for range in ranges {
@@ -130,13 +135,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.note_written(node, pages);
             self.shared.shares.borrow_mut().add(self.worker_of(memcg), now, pages);
         }
-        for queue in [self.shared.wait.page_writeback, self.shared.wait.requests] {
-            self.wake_queue(queue);
-        }
+        self.wake_queue(self.shared.wait.page_writeback);
     }
 
     /// A device has one write less to do: others may wait for it to have fewer.
-    fn write_left_queue(&self, device: u16) {
+    pub(crate) fn write_left_queue(&self, device: u16) {
+        self.flusher_of(device, |flusher| flusher.requests -= 1);
+        self.wake_queue(self.shared.wait.requests);
         let rule = self.mem(|mem| mem.core.rules().device_congestion);
         if self.shared.congestion.borrow_mut().completed(device, rule) {
             self.wake_queue(self.shared.wait.congestion);

@@ -1,9 +1,12 @@
 //! Requests to write in the making (`struct blk_plug`). Next: [`super::plug`] fills them and sends them off.
 
+use std::rc::Rc;
+
 use mm::slab::object::Object;
 use units::{PAGE_SIZE, Pfn};
 
 use crate::cache::in_flight::PageRange;
+use crate::files::inode::Inode;
 
 /// A last request of so many pages is long enough for all to be sent off before another is begun
 /// (`BLK_PLUG_FLUSH_SIZE`: 128 KiB).
@@ -24,6 +27,8 @@ pub(crate) struct Request {
     pub(crate) runs: u32,
     /// Their bios and vectors.
     pub(crate) bios: Vec<Object>,
+    /// Files of XFS whose new ends are logged once it is complete.
+    pub(crate) ends: Vec<Rc<Inode>>,
 }
 
 impl Request {

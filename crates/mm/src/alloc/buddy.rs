@@ -19,7 +19,7 @@ pub use crate::alloc::pageblock::LARGEST_ORDER;
 use crate::alloc::pageblock::{BlockSize, HUGE_ORDER, Pageblocks, head_step};
 use crate::base::frame::{FrameList, FrameState, Frames};
 use crate::base::gfp::MigrateType;
-use crate::version::rules::{HighatomicReserve, LikelyMerges, Rules};
+use crate::version::rules::{HighatomicReserve, LikelyMerges, ReserveCount, Rules};
 
 /// Number of orders.
 pub const ORDERS: usize = LARGEST_ORDER.0 as usize + 1;
@@ -42,6 +42,7 @@ pub struct FreeArea {
     pub(super) had_highatomic: bool,
     /// Whom the blocks of type [`MigrateType::HighAtomic`] are for.
     pub(super) reserve: HighatomicReserve,
+    reserve_count: ReserveCount,
     likely_merges: LikelyMerges,
     /// See [`crate::alloc::page_alloc::PageAllocator::go_one_by_one`].
     pub(super) one_by_one: bool,
@@ -71,6 +72,7 @@ impl FreeArea {
             reserved_highatomic: 0,
             had_highatomic: false,
             reserve: rules.highatomic,
+            reserve_count: rules.reserve_count,
             likely_merges: rules.likely_merges,
             one_by_one: false,
         }
@@ -91,6 +93,16 @@ impl FreeArea {
     #[inline]
     pub const fn reserved_highatomic(&self) -> u64 {
         self.reserved_highatomic
+    }
+
+    /// What requests that may not use that reserve do not find free.
+    #[inline]
+    pub(super) fn kept_from_others(&self) -> u64 {
+        match self.reserve_count {
+            _ if self.reserved_highatomic == 0 => 0,
+            ReserveCount::Whole => self.reserved_highatomic,
+            ReserveCount::Free => self.free_of(MigrateType::HighAtomic),
+        }
     }
 
     /// Free blocks of `order`, of every type: a column of `/proc/buddyinfo`.

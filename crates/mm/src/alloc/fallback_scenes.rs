@@ -35,7 +35,7 @@ use crate::base::layout::{HugeSupport, MemoryLayout, NodeLayout, ZoneId, ZoneKin
 use crate::base::sysctl::Sysctls;
 use crate::base::vmstat::VmEvent;
 use crate::version::presets::Version;
-use crate::version::rules::{HighatomicReserve, Rules};
+use crate::version::rules::{HighatomicReserve, ReserveUsers, Rules};
 
 const CELL: u32 = 32;
 const CELL_ORDER: Order = Order(5);
@@ -448,7 +448,7 @@ fn a_high_order_atomic_request_sets_its_pageblock_aside() {
         "linux-6.1",
         ["M mmmmmmmmmmmmmmmm", "M ################", "M ################", "M ################"],
     );
-    let flags = AllocFlags::slow(Gfp::ATOMIC, false);
+    let flags = AllocFlags::slow(ReserveUsers::Atomic, Gfp::ATOMIC, Order(5), false);
     assert!(memory.alloc(CpuId(0), Gfp::ATOMIC, Order(5), flags).page.is_some());
     assert_eq!(draw(&memory, 0)[0], "H #hhhhhhhhhhhhhhh");
     assert_eq!(memory.zones[0].free_area.reserved_highatomic(), 512);
@@ -469,7 +469,7 @@ fn a_reserve_that_is_given_back_stays_apart_from_its_buddy_until_a_page_of_it_is
     let mut memory = scene("linux-6.1", [half, half, "M ################", "M ################"]);
     let largest = |memory: &Memory| [9, 10].map(|order| memory.zones[0].free_area.blocks_free(Order(order)));
     assert_eq!(largest(&memory), [0, 1]);
-    let flags = AllocFlags::slow(Gfp::ATOMIC, false);
+    let flags = AllocFlags::slow(ReserveUsers::Atomic, Gfp::ATOMIC, Order(5), false);
     let pfn = memory.alloc(CpuId(0), Gfp::ATOMIC, Order(5), flags).page.unwrap();
     memory.free(CpuId(0), pfn, Order(5));
     assert_eq!(draw(&memory, 0)[..2], ["H hhhhhhhhhhhhhhhh", "U uuuuuuuuuuuuuuuu"]);

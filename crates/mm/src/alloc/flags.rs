@@ -8,9 +8,12 @@
 
 use core::ops::BitOr;
 
+use units::Order;
+
 use crate::alloc::watermark::Mark;
 use crate::base::gfp::Gfp;
 use crate::base::layout::{ZoneId, ZoneKind};
+use crate::version::rules::ReserveUsers;
 
 /// Flags of one pass over the zones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -29,7 +32,7 @@ impl AllocFlags {
     pub const WMARK_HIGH: Self = Self(3);
     /// `ALLOC_HIGH`: half of the mark is enough.
     pub const HIGH: Self = Self(1 << 2);
-    /// `ALLOC_HARDER`: three quarters of what is left are enough; may use the highatomic reserve.
+    /// `ALLOC_HARDER`: three quarters of what is left are enough.
     pub const HARDER: Self = Self(1 << 3);
     /// `ALLOC_OOM`: a victim of the OOM killer; half of what is left is enough.
     pub const OOM: Self = Self(1 << 4);
@@ -39,6 +42,9 @@ impl AllocFlags {
     pub const KSWAPD: Self = Self(1 << 6);
     /// Skip nodes that hold their share of dirty pages (fast path, `__GFP_WRITE`).
     pub const SPREAD_DIRTY: Self = Self(1 << 7);
+
+    /// `ALLOC_HIGHATOMIC`: may use the highatomic reserve, and adds to it.
+    pub const HIGHATOMIC: Self = Self(1 << 9);
 
     /// `ALLOC_FRAGMENT_STALL`: wait for kswapd before a badly fragmenting fallback.
     pub const FRAGMENT_STALL: Self = Self(1 << 8);
@@ -61,15 +67,24 @@ impl AllocFlags {
         Self(flags)
     }
 
-    /// Flags of the slow path (MECHANISMS 1.8). `oom_victim`: is being killed to free memory.
-    pub const fn slow(gfp: Gfp, oom_victim: bool) -> Self {
+    /// Flags of the slow path for a request of `order` (MECHANISMS 1.8). `oom_victim`: is being killed to free memory.
+    /// Left out: that a single page for which nobody may wait can come from the highatomic reserve when no other is
+    /// left (6.3).
+    pub fn slow(users: ReserveUsers, gfp: Gfp, order: Order, oom_victim: bool) -> Self {
         let reserves = !gfp.has(Gfp::NOMEMALLOC);
         let mut flags = Self::WMARK_MIN.0;
         if gfp.has(Gfp::HIGH) {
             flags |= Self::HIGH.0;
         }
-        if gfp.has(Gfp::ATOMIC_BIT) && reserves {
-            flags |= Self::HARDER.0;
+        match users {
+            ReserveUsers::Atomic if gfp.has(Gfp::ATOMIC_BIT) && reserves => {
+                flags |= Self::HARDER.0 | Self::HIGHATOMIC.0;
+            }
+            ReserveUsers::NonBlocking if !gfp.has(Gfp::DIRECT_RECLAIM) && reserves => {
+                flags |= if gfp.has(Gfp::HIGH) { Self::HARDER.0 } else { 0 };
+                flags |= if order > Order(0) { Self::HIGHATOMIC.0 } else { 0 };
+            }
+            _ => {}
         }
         if oom_victim && reserves {
             flags |= Self::OOM.0;
@@ -165,11 +180,30 @@ mod tests {
 
     #[test]
     fn an_atomic_request_goes_below_the_min_mark_unless_it_forbids_reserves() {
-        let flags = AllocFlags::slow(Gfp::ATOMIC, false);
-        let all = AllocFlags::WMARK_MIN | AllocFlags::HIGH | AllocFlags::HARDER | AllocFlags::KSWAPD;
-        assert_eq!(flags, all);
-        let forbids = AllocFlags::slow(Gfp::ATOMIC | Gfp::NOMEMALLOC, true);
-        assert_eq!(forbids, AllocFlags::WMARK_MIN | AllocFlags::HIGH | AllocFlags::KSWAPD);
+        let high = AllocFlags::WMARK_MIN | AllocFlags::HIGH | AllocFlags::KSWAPD;
+        let (harder, reserve) = (AllocFlags::HARDER, AllocFlags::HIGHATOMIC);
+        for (users, order, expected) in [
+            (ReserveUsers::Atomic, 0, high | harder | reserve),
+            (ReserveUsers::Atomic, 1, high | harder | reserve),
+            (ReserveUsers::NonBlocking, 0, high | harder),
+            (ReserveUsers::NonBlocking, 1, high | harder | reserve),
+        ] {
+            let slow = |gfp| AllocFlags::slow(users, gfp, Order(order), false);
+            assert_eq!(slow(Gfp::ATOMIC), expected, "{users:?} {order}");
+            assert_eq!(slow(Gfp::ATOMIC | Gfp::NOMEMALLOC), high, "{users:?} {order}");
+        }
+    }
+
+    #[test]
+    fn since_6_3_whoever_may_not_wait_for_a_block_uses_the_highatomic_reserve() {
+        let min = AllocFlags::WMARK_MIN | AllocFlags::KSWAPD;
+        let slow = |users, gfp, order| AllocFlags::slow(users, gfp, Order(order), false);
+        let (old, new) = (ReserveUsers::Atomic, ReserveUsers::NonBlocking);
+        assert_eq!(slow(old, Gfp::KSWAPD_RECLAIM, 1), min);
+        assert_eq!(slow(new, Gfp::KSWAPD_RECLAIM, 1), min | AllocFlags::HIGHATOMIC);
+        assert_eq!(slow(new, Gfp::KSWAPD_RECLAIM, 0), min, "a page is no block");
+        assert_eq!(slow(new, Gfp::KSWAPD_RECLAIM | Gfp::NOMEMALLOC, 3), min, "as pools ask");
+        assert_eq!(slow(new, Gfp::NOFS, 1), min, "it may wait");
     }
 
     #[test]
@@ -184,8 +218,8 @@ mod tests {
 
     #[test]
     fn the_slow_path_keeps_the_min_mark_and_the_fast_path_the_low_one() {
-        assert_eq!(AllocFlags::slow(Gfp::NOFS, false).mark(), Some(Mark::Min));
-        assert_eq!(AllocFlags::slow(Gfp::NOFS, true).mark(), Some(Mark::Min));
+        let slow = |victim| AllocFlags::slow(ReserveUsers::Atomic, Gfp::NOFS, Order(0), victim);
+        assert_eq!([false, true].map(|victim| slow(victim).mark()), [Some(Mark::Min); 2]);
         assert_eq!(AllocFlags::fast(Gfp::NOFS, true).mark(), Some(Mark::Low));
     }
 }

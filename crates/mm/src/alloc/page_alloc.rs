@@ -412,7 +412,7 @@ impl<T: Trace> PageAllocator<T> {
         self.prepare(pfn, order, id);
         let reserve = self.version.rules.highatomic;
         if order > Order(0)
-            && request.flags.has_any(AllocFlags::HARDER)
+            && request.flags.has_any(AllocFlags::HIGHATOMIC)
             && reserve != HighatomicReserve::Blocks
         {
             let spare_small = reserve == HighatomicReserve::LargeZones;
@@ -557,7 +557,7 @@ impl<T: Trace> PageAllocator<T> {
         let mut locked = self.lock(id);
         let mut page = None;
         let has_own = locked.rules.highatomic != HighatomicReserve::Blocks;
-        if order > Order(0) && flags.has_any(AllocFlags::HARDER) && has_own {
+        if order > Order(0) && flags.has_any(AllocFlags::HIGHATOMIC) && has_own {
             page = locked.take_own(order, MigrateType::HighAtomic);
         }
         if page.is_none() {

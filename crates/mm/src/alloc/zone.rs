@@ -67,7 +67,7 @@ impl Zone {
         flags: AllocFlags,
         free: u64,
     ) -> bool {
-        const RESERVE_USERS: AllocFlags = AllocFlags(AllocFlags::HARDER.0 | AllocFlags::OOM.0);
+        const RESERVE_USERS: AllocFlags = AllocFlags(AllocFlags::HIGHATOMIC.0 | AllocFlags::OOM.0);
         let uses_reserve = flags.has_any(RESERVE_USERS);
         let mut unusable = u64::from(order.pages()) - 1;
         let mut needed = mark;
@@ -75,10 +75,11 @@ impl Zone {
             needed -= needed / 2;
         }
         if !uses_reserve {
-            unusable += self.free_area.reserved_highatomic();
-        } else if flags.has_any(AllocFlags::OOM) {
+            unusable += self.free_area.kept_from_others();
+        }
+        if flags.has_any(AllocFlags::OOM) {
             needed -= needed / 2;
-        } else {
+        } else if flags.has_any(AllocFlags::HARDER) {
             needed -= needed / 4;
         }
         if free.saturating_sub(unusable) <= needed + self.watermarks.reserve(highest_zoneidx) {
@@ -191,7 +192,7 @@ mod tests {
         zone.free_area.reserved_highatomic = 512;
         assert_eq!(least(&zone, 0, ZoneKind::Dma, AllocFlags::WMARK_MIN), Some(613));
         assert_eq!(least(&zone, 3, ZoneKind::Dma, AllocFlags::WMARK_MIN), None);
-        let harder = AllocFlags::WMARK_MIN | AllocFlags::HARDER;
+        let harder = AllocFlags::WMARK_MIN | AllocFlags::HARDER | AllocFlags::HIGHATOMIC;
         assert_eq!(least(&zone, 3, ZoneKind::Dma, harder), Some(83));
     }
 

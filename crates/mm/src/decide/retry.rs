@@ -26,7 +26,7 @@ use crate::base::layout::ZoneId;
 use crate::compact::state::{CompactPriority, CompactResult};
 use crate::decide::backoff::Site;
 use crate::memory::Memory;
-use crate::version::rules::{CompactRetry, FailedReclaim, FirstCompaction, Throttle};
+use crate::version::rules::{CompactRetry, FailedReclaim, FirstCompaction, ReserveUsers, Throttle};
 
 /// Rounds without progress before the OOM killer (`MAX_RECLAIM_RETRIES`).
 const MAX_RECLAIM_RETRIES: u32 = 16;
@@ -133,7 +133,7 @@ impl Retry {
         Self {
             gfp,
             order,
-            flags: AllocFlags::slow(gfp, false),
+            flags: AllocFlags::WMARK_MIN,
             fruitless: 0,
             progress: 0,
             priority: CompactPriority::SyncLight,
@@ -154,8 +154,8 @@ impl Retry {
         next
     }
 
-    fn flags_of_round(&self, victim: bool) -> AllocFlags {
-        let flags = AllocFlags::slow(self.gfp, victim);
+    fn flags_of_round(&self, users: ReserveUsers, victim: bool) -> AllocFlags {
+        let flags = AllocFlags::slow(users, self.gfp, self.order, victim);
         if self.keeps_whole { flags | AllocFlags::NOFRAGMENT } else { flags }
     }
 
@@ -169,7 +169,7 @@ impl Retry {
         match self.at {
             At::Start => {
                 self.keeps_whole = mem.core.alloc.keeps_whole() && self.gfp.has(Gfp::DIRECT_RECLAIM);
-                self.flags = self.flags_of_round(false);
+                self.flags = self.flags_of_round(mem.core.rules().reserve_users, false);
                 self.go(At::FirstWake, Next::WakeKswapds)
             }
             At::FirstWake => self.go(At::FirstTry, Next::TryOrStall(self.flags)),
@@ -179,7 +179,7 @@ impl Retry {
             At::FirstTry => self.round(),
             At::FirstCompact => self.after_first_compaction(mem, outcome),
             At::RoundWake => {
-                self.flags = self.flags_of_round(victim);
+                self.flags = self.flags_of_round(mem.core.rules().reserve_users, victim);
                 self.go(At::RoundTry, Next::Try(self.flags))
             }
             At::RoundTry if !self.gfp.has(Gfp::DIRECT_RECLAIM) => Next::Fail,

@@ -26,7 +26,7 @@ use crate::compact::state::CompactPriority;
 use crate::decide::backoff::Site;
 use crate::decide::retry::{Next, Outcome};
 use crate::memory::Memory;
-use crate::version::rules::{Compaction, FailedReclaim};
+use crate::version::rules::{Compaction, FailedReclaim, ReserveUsers};
 
 /// What was asked for last: how to read the outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +75,7 @@ impl PausedRetry {
         Self {
             gfp,
             order,
-            flags: AllocFlags::slow(gfp, false),
+            flags: AllocFlags::slow(ReserveUsers::Atomic, gfp, order, false),
             may_take_all: false,
             tried: false,
             progress: 0,

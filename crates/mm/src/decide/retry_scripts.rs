@@ -393,7 +393,7 @@ fn only_the_last_try_must_leave_the_high_mark() {
     let movable = Gfp::HIGHUSER_MOVABLE;
     let (walked, tries) = walk_with_flags(&full("linux-6.1"), movable, 3, NOTHING_HELPS);
     assert_eq!(walked, "wswtrlLkx");
-    let slow = AllocFlags::slow(movable, false);
+    let slow = AllocFlags::WMARK_MIN | AllocFlags::KSWAPD;
     assert_eq!(slow.mark(), Some(Mark::Min));
     assert_eq!(tries, [slow, slow, slow, AllocFlags::WMARK_HIGH]);
 }

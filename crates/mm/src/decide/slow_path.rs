@@ -159,7 +159,7 @@ mod tests {
     fn a_page_is_tried_for_right_after_kswapd_was_woken_in_both_eras() {
         for kernel in ["linux-2.6.32", "linux-6.1"] {
             let first = SlowRequest::first_try(&mut machine(kernel), CPU, Gfp::HIGHUSER_MOVABLE);
-            assert_eq!(first, Some(AllocFlags::slow(Gfp::HIGHUSER_MOVABLE, false)), "{kernel}");
+            assert_eq!(first, Some(AllocFlags::WMARK_MIN | AllocFlags::KSWAPD), "{kernel}");
         }
     }
 

@@ -78,14 +78,16 @@ pub type FileCaches = [Geometry; Cache::COUNT - 1];
 pub struct SlabBuild {
     /// Objects of these sizes in place of the version's, which are those of a kernel for many CPUs.
     pub caches: Option<FileCaches>,
+    /// A kernel for one CPU, which keeps no partial slabs beside the current one (`SLUB_CPU_PARTIAL` needs `SMP`).
+    pub uniprocessor: bool,
     /// Pages that boot leaves for good in slabs of caches which are not modelled: unreclaimable, reclaimable.
     pub kept: [u64; 2],
 }
 
 /// The vector of an inode without extents: some 360 bytes of regions and headers, from `kmalloc-512`; with
 /// extents the data fork of 336 bytes counts in full, `kmalloc-1024`.
-const LOG_VECTOR: Geometry = kmalloc(512, 1);
-const LOG_VECTOR_EXTENTS: Geometry = kmalloc(1024, 2);
+const LOG_VECTOR: Geometry = geometry(512, false, false);
+const LOG_VECTOR_EXTENTS: Geometry = geometry(1024, false, false);
 
 /// Unreclaimable slab of a file that is created and not written, without vectors: measured, a guest of 6.1. Of 5.x
 /// nobody has looked; there the spare vector of 512 bytes, which such a file may have, is taken to be part of it.

@@ -130,6 +130,8 @@ const RULES_2632: Rules = Rules {
     oom_reaper: OomReaper::SparesLocked,
     atomic_mark: AtomicMark::Boosted,
     highatomic: HighatomicReserve::Blocks,
+    reserve_users: ReserveUsers::Atomic,
+    reserve_count: ReserveCount::Whole,
     compact_folios: CompactFolios::Single,
     compact_retry: CompactRetry::AsItWas,
     first_compaction: FirstCompaction::PutOff,
@@ -186,6 +188,7 @@ const RULES_2632: Rules = Rules {
     inode_reclaim: InodeReclaim::Waits,
     inode_cluster: InodeCluster::MayGo,
     buffer_credit: BufferCredit::Nobody,
+    log_vectors: LogVectors::Reclaims,
     object_charge: ObjectCharge::BySlab,
     free_objects: FreeObjects::PartialSlabs,
     super_block_batch: SuperBlockBatch::Of1024,
@@ -337,6 +340,7 @@ const RULES_61: Rules = RULES_510.edited(&[
     Rule::StatFreshness(StatFreshness::Threshold),
     Rule::Throttle(Throttle::ReclaimThrottle),
     Rule::InodeLru(InodeLru::WithoutPages),
+    Rule::LogVectors(LogVectors::TriesFirst),
     Rule::OomReaper(OomReaper::TakesLocked),
     Rule::QuotaRest(QuotaRest::Dropped),
     Rule::ProactiveReclaim(ProactiveReclaim::Whole),
@@ -362,6 +366,8 @@ const RULES_612: Rules = RULES_61.edited(&[
     Rule::FallbackPolicy(FallbackPolicy::ClaimThenSteal),
     Rule::CompactFolios(CompactFolios::Large),
     Rule::HighatomicReserve(HighatomicReserve::LargeZones),
+    Rule::ReserveUsers(ReserveUsers::NonBlocking),
+    Rule::ReserveCount(ReserveCount::Free),
     Rule::WriteFolios(WriteFolios::Large),
     Rule::SlabCredit(SlabCredit::GlobalOnly),
     Rule::PassMeasure(PassMeasure::ScannedOrFreed),
@@ -514,6 +520,9 @@ impl Version {
     #[must_use]
     pub fn built_with(mut self, slab: &SlabBuild) -> Self {
         self.tuning.file_caches = slab.caches.unwrap_or(self.tuning.file_caches);
+        if slab.uniprocessor {
+            self.tuning.cpu_partial = CpuPartialUnit::None;
+        }
         self
     }
 

@@ -202,10 +202,11 @@ impl World {
     }
 
     fn alloc(&mut self, cpu: CpuId, gfp: Gfp, order: Order, flags: u8) {
+        let users = self.real.rules().reserve_users;
         let flags = match flags {
             0 => self.real.fast_flags(cpu, gfp),
-            1 => AllocFlags::slow(gfp, false),
-            2 => AllocFlags::slow(gfp, true),
+            1 => AllocFlags::slow(users, gfp, order, false),
+            2 => AllocFlags::slow(users, gfp, order, true),
             _ => AllocFlags::NO_WATERMARKS,
         };
         let outcome = self.real.alloc(cpu, gfp, order, flags);

@@ -9,6 +9,7 @@ use pagetide_mm::base::layout::{HugeSupport, MemoryLayout, NodeLayout, ZoneId, Z
 use pagetide_mm::base::sysctl::Sysctls;
 use pagetide_mm::base::vmstat::VmEvent;
 use pagetide_mm::version::presets::Version;
+use pagetide_mm::version::rules::ReserveUsers;
 use units::{CpuId, Order, Pages, Pfn};
 
 const CPU: CpuId = CpuId(0);
@@ -177,7 +178,12 @@ fn dma_stops_serving_users_at_its_low_mark_and_reserve() {
     let dma = memory.zone(ZoneId(0));
     let floor = dma.watermarks.mark(Mark::Low) + dma.watermarks.reserve(ZoneKind::Movable);
     assert_eq!(dma.free_pages(), Pages(floor));
-    let outcome = memory.alloc(CPU, Gfp::ATOMIC, Order(0), AllocFlags::slow(Gfp::ATOMIC, false));
+    let outcome = memory.alloc(
+        CPU,
+        Gfp::ATOMIC,
+        Order(0),
+        AllocFlags::slow(ReserveUsers::Atomic, Gfp::ATOMIC, Order(0), false),
+    );
     assert_eq!(
         outcome.page.map(|pfn| memory.zone_of(pfn)),
         Some(DMA32),

@@ -108,6 +108,12 @@ fn every_version_decides_as_its_sources_say() {
       HighatomicReserve(Blocks): 2.6.32
       HighatomicReserve(AllZones): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1
       HighatomicReserve(LargeZones): 6.12 7.2 +small-zone-no-highatomic
+    who may use the highatomic reserve
+      ReserveUsers(Atomic): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1
+      ReserveUsers(NonBlocking): 6.12 7.2
+    what others miss of the highatomic reserve
+      ReserveCount(Whole): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1
+      ReserveCount(Free): 6.12 7.2
     what compaction moves
       CompactFolios(Single): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1
       CompactFolios(Large): 6.12 7.2 +compact-large-folios
@@ -283,6 +289,9 @@ fn every_version_decides_as_its_sources_say() {
     who is credited with freed XFS buffers
       BufferCredit(Nobody): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5
       BufferCredit(Reclaimer): 5.7 5.10 6.1 6.12 7.2 +xfs-buffer-credit
+    memory for what XFS is to log
+      LogVectors(Reclaims): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
+      LogVectors(TriesFirst): 6.1 6.12 7.2
     the charge of kernel objects
       ObjectCharge(BySlab): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7
       ObjectCharge(ByObject): 5.10 6.1 6.12 7.2

@@ -77,13 +77,13 @@ fn three_seeds(kernels: [&str; 2], mem: Bytes, params: &[(&str, &str)]) -> Vec<[
     })
 }
 
-/// With less memory `min_free_kbytes`, which huge pages raise, is so much of it that hardly a block is broken. The
-/// source has 35 percent left, its first posting 51.
+/// With less memory `min_free_kbytes`, which huge pages raise, is so much of it that hardly a block is broken.
+/// Spreading to DMA32, the first step, leaves 35 percent in the source, and here 92 to 100, by the seed.
 #[test]
-fn spreading_to_dma32_leaves_seven_tenths_of_the_fragmenting_events_at_most() {
-    let [before, after] = [SERIES[0], SERIES[1]]
+fn boosting_leaves_three_tenths_of_the_fragmenting_events_at_most() {
+    let [before, after] = [SERIES[0], SERIES[2]]
         .map(|kernel| simulate(kernel, Bytes(4 << 30), &[ORDER], 1).outcome.metrics["extfrag_events"]);
-    assert!(before >= 1000.0 && after <= before * 0.7, "{before} to {after}");
+    assert!(before >= 1000.0 && after <= before * 0.3, "{before} to {after}");
 }
 
 #[test]

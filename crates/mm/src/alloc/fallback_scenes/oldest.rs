@@ -110,7 +110,7 @@ fn what_is_set_aside_is_everybodys_last_resort_and_stays_set_aside() {
 #[test]
 fn an_atomic_request_has_no_prior_claim_to_what_is_set_aside() {
     let mut memory = scene(KERNEL, ["H hhhhhhhhhhhhhhhh", "U uu##############", FULL, FULL]);
-    let flags = AllocFlags::NO_WATERMARKS | AllocFlags::HARDER;
+    let flags = AllocFlags::NO_WATERMARKS | AllocFlags::HIGHATOMIC;
     let page = memory.alloc(CpuId(0), Gfp::ATOMIC, Order(3), flags).page;
     assert_eq!(page, Some(Pfn(512)));
     assert_eq!(memory.zones[0].free_area.pageblocks().totals()[3], 1, "nor is more set aside for it");

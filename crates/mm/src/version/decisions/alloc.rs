@@ -104,6 +104,24 @@ decisions! {
         LargeZones,
     }
 
+    /// Which requests of more than a page may use the highatomic reserve ("mm/page_alloc: give GFP_ATOMIC and
+    /// non-blocking allocations access to reserves", 6.3).
+    ReserveUsers = "who may use the highatomic reserve" {
+        /// Those that say that they are atomic.
+        Atomic,
+        /// All that may not wait (6.3).
+        NonBlocking,
+    }
+
+    /// What of the highatomic reserve is taken off the free pages that others find ("mm/page_alloc: keep track of
+    /// free highatomic", 6.12).
+    ReserveCount = "what others miss of the highatomic reserve" {
+        /// All pages of its pageblocks, used ones, too.
+        Whole,
+        /// Those that are free (6.12).
+        Free,
+    }
+
     /// What compaction moves (MECHANISMS-6X 9.2).
     CompactFolios = "what compaction moves" {
         /// Single pages.

@@ -85,6 +85,15 @@ decisions! {
         Reclaimer,
     }
 
+    /// How the log of XFS asks for the memory of a changed inode. Traced in guests of 5.10, 6.1 and 6.12; the change is
+    /// `xlog_kvmalloc` (5.17).
+    LogVectors = "memory for what XFS is to log" {
+        /// With reclaim at once.
+        Reclaims,
+        /// Without it at first (5.17).
+        TriesFirst,
+    }
+
     /// Where a CPU keeps free objects of a slab cache (MECHANISMS-510-72 7.1).
     FreeObjects = "free slab objects near a CPU" {
         /// On slabs of its own: the current one and a few partial ones (2.6.23, 3.2).

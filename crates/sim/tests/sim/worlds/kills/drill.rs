@@ -26,7 +26,7 @@ use units::{CpuId, Nanos, Order};
 /// (negative: what is short).
 pub fn surplus(mem: &SimMemory, call: OomCall) -> i64 {
     let OomCall { gfp, order, cpu } = call;
-    let flags = AllocFlags::slow(gfp, false);
+    let flags = AllocFlags::slow(mem.core.rules().reserve_users, gfp, order, false);
     let of = |&id: &_| {
         let zone = mem.core.alloc.zone(id);
         let (mark, free) = (zone.watermarks.mark(Mark::Min), zone.free_pages().0);
