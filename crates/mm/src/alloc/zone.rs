@@ -135,8 +135,12 @@ mod tests {
     /// A DMA zone with marks 100, 125, 150, a reserve of 40 against users, one free block of order
     /// 3 of each of `types`.
     fn zone(types: &[MigrateType]) -> Zone {
+        zone_of("linux-4.19", types)
+    }
+
+    fn zone_of(kernel: &str, types: &[MigrateType]) -> Zone {
         let mut frames = Frames::new(1024);
-        let rules = Version::parse("linux-4.19").unwrap().rules;
+        let rules = Version::parse(kernel).unwrap().rules;
         let mut free_area = FreeArea::new(Pfn(0), 1024, BlockSize::HUGE, &rules);
         for (block, &migrate_type) in (0..).zip(types) {
             free_area.push(&mut frames, Pfn(16 * block), Order(3), migrate_type, End::Head);
@@ -194,6 +198,17 @@ mod tests {
         assert_eq!(least(&zone, 3, ZoneKind::Dma, AllocFlags::WMARK_MIN), None);
         let harder = AllocFlags::WMARK_MIN | AllocFlags::HARDER | AllocFlags::HIGHATOMIC;
         assert_eq!(least(&zone, 3, ZoneKind::Dma, harder), Some(83));
+    }
+
+    #[test]
+    fn since_6_12_others_miss_only_what_is_free_of_the_highatomic_reserve() {
+        for (kernel, needed) in [("linux-6.1", 613), ("linux-6.12", 101 + 8)] {
+            // It has a free block of 8 pages.
+            let mut zone = zone_of(kernel, &[MigrateType::HighAtomic]);
+            zone.free_area.reserved_highatomic = 512;
+            let found = least(&zone, 0, ZoneKind::Dma, AllocFlags::WMARK_MIN);
+            assert_eq!(found, Some(needed), "{kernel}");
+        }
     }
 
     #[test]

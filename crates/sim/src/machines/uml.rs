@@ -322,7 +322,7 @@ mod tests {
     use mm::base::event::NoTrace;
     use mm::base::layout::ZoneId;
     use mm::base::sysctl::{Sysctl, Sysctls};
-    use mm::slab::layout::Layout;
+    use mm::slab::layout::{CpuPartial, Layout};
     use units::CpuId;
 
     use super::*;
@@ -398,6 +398,22 @@ mod tests {
             let laid_out = caches.map(|cache| Layout::new(cache.geometry(&built.tuning), 1, &built.tuning));
             let found = laid_out.map(|layout| (layout.objects(), layout.order.pages()));
             assert_eq!(found, slabs, "{}", measured.name);
+        }
+    }
+
+    #[test]
+    fn a_kernel_for_one_cpu_keeps_no_partial_slabs_and_has_smaller_ones() {
+        let kernel = Version::parse("linux-6.12").unwrap();
+        let built = |uniprocessor| {
+            kernel.clone().built_with(&SlabBuild { uniprocessor, ..SlabBuild::default() }).tuning
+        };
+        let vectors = [Cache::XfsLogVector, Cache::XfsLogVectorExtents];
+        for (cpus, orders) in [(1, [0, 1]), (2, [1, 2])] {
+            let tuning = built(cpus == 1);
+            let layouts = vectors.map(|cache| Layout::new(cache.geometry(&tuning), cpus, &tuning));
+            assert_eq!(layouts.map(|layout| layout.order.0), orders, "{cpus} CPUs");
+            let keeps_none = layouts.map(|layout| layout.cpu_partial == CpuPartial::None);
+            assert_eq!(keeps_none, [cpus == 1; 2], "{cpus} CPUs");
         }
     }
 
