@@ -94,7 +94,9 @@ impl InFlight {
     /// The next write that was put off, and the files.
     pub(crate) fn take_put_off(&mut self) -> Option<(u64, Vec<Rc<Inode>>)> {
         let tag = self.ended.pop_front()?;
-        let Some(Transfer::Write { ends, .. }) = &mut self.transfers[tag as usize] else { return None };
+        let Some(Transfer::Write { ends, .. }) = &mut self.transfers[tag as usize] else {
+            unreachable!("only writes are put off, and none is removed before");
+        };
         Some((tag, std::mem::take(ends)))
     }
 

@@ -188,9 +188,9 @@ mod tests {
             (ReserveUsers::NonBlocking, 0, high | harder),
             (ReserveUsers::NonBlocking, 1, high | harder | reserve),
         ] {
-            let slow = |gfp| AllocFlags::slow(users, gfp, Order(order), false);
-            assert_eq!(slow(Gfp::ATOMIC), expected, "{users:?} {order}");
-            assert_eq!(slow(Gfp::ATOMIC | Gfp::NOMEMALLOC), high, "{users:?} {order}");
+            let slow = |gfp, victim| AllocFlags::slow(users, gfp, Order(order), victim);
+            assert_eq!(slow(Gfp::ATOMIC, false), expected, "{users:?} {order}");
+            assert_eq!(slow(Gfp::ATOMIC | Gfp::NOMEMALLOC, true), high, "{users:?} {order}");
         }
     }
 
