@@ -198,6 +198,8 @@ pub enum CostOp {
     WritebackPage,
     /// Writing a chunk of an inode back, beyond its pages and requests.
     WritebackInode,
+    /// What that takes more on ext4.
+    WritebackInodeExt4,
     /// What is left to be done of a run of pages when the disk has it.
     WritebackEnd,
     /// The first use of a page frame since boot. Free on real memory; behind a hypervisor the host

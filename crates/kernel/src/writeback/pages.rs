@@ -8,6 +8,7 @@ use std::rc::Rc;
 use mm::base::event::Trace;
 
 use crate::files::inode::Inode;
+use crate::fs::Filesystem;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};
 use crate::writeback::plug::REQUEST_PAGES;
@@ -54,7 +55,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 self.machine().cond_resched().await; // write_cache_pages
             }
         }
-        self.machine().charge(CostOp::WritebackInode, u64::from(written > 0));
+        let chunks = u64::from(written > 0);
+        self.machine().charge(CostOp::WritebackInode, chunks);
+        if self.shared.filesystem == Filesystem::Ext4 {
+            self.machine().charge(CostOp::WritebackInodeExt4, chunks);
+        }
         written
     }
 

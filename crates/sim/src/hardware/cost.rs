@@ -101,6 +101,7 @@ const DEFAULTS: [DefaultCost; CostOp::COUNT] = [
     row(CostOp::WritebackPage, "writeback_page", 300),
     // [S0] what it takes is in `file_create`.
     row(CostOp::WritebackInode, "writeback_inode", 0),
+    row(CostOp::WritebackInodeExt4, "writeback_inode_ext4", 0),
     row(CostOp::WritebackEnd, "writeback_end", 0),
     // Memory of one's own costs nothing to use; a guest's machine sets what its host takes.
     row(CostOp::FirstUse, "first_use", 0),
