@@ -58,6 +58,12 @@ pub enum LinuxError {
     /// The workload's own call failed.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
+    /// A task was killed, and the kernel counts no kill for want of memory.
+    #[error("`{task}` was killed, and not by the OOM killer")]
+    NoOomKill {
+        /// What it was called.
+        task: String,
+    },
     /// The main process of the workload was killed.
     #[error("the workload's main process was killed by signal {signal}")]
     Killed {
@@ -100,8 +106,21 @@ impl LinuxError {
             Self::Killed { signal: 9 } | Self::Workload(WorkloadError::System(SystemError { errno: Errno::Killed, .. })) => {
                 "give it more memory (`--host-limit` on this host, `--mem` in a guest), or make it smaller".to_owned()
             }
+            Self::NoOomKill { .. }
+            | Self::Workload(WorkloadError::System(SystemError { errno: Errno::Signal(_), .. }))
+                if is_user_mode() =>
+            {
+                "User-Mode Linux ends a process that needs more mappings of this host than `vm.max_map_count`, and each \
+                 page that lies apart is one: `sysctl -w vm.max_map_count=1048576` on this host, or make it smaller"
+                    .to_owned()
+            }
             Self::Bounds(error) => return error.hint(),
             _ => return None,
         })
     }
+}
+
+/// Whether this is a guest of User-Mode Linux.
+fn is_user_mode() -> bool {
+    std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| text.contains("User Mode Linux"))
 }

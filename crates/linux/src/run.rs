@@ -94,11 +94,11 @@ pub fn run(spec: &LinuxRun, stop: &AtomicBool, tell: &dyn Fn(Told<'_>)) -> Resul
     }
     let said = said.ok().flatten();
     if let Some(error) = error {
+        let task = killed_task(&error).expect("it was looked at above");
         // A SIGKILL by somebody else is an error, not a result.
         if said.is_none() && !killed {
-            return Err(error);
+            return Err(LinuxError::NoOomKill { task });
         }
-        let task = killed_task(&error).expect("it was looked at above");
         if result.outcome != Outcome::default() {
             result.notes.push(format!("`{task}` was killed: its figures are what it had told before"));
         }

@@ -272,7 +272,7 @@ impl System for LinuxSystem {
             Ok(Ended::Returned(value)) => Ok(value),
             Ok(Ended::Panicked(message)) => panic!("task {name}: {message}"),
             Ok(Ended::Signalled(libc::SIGKILL)) => Err(SystemError::new("join", name, Errno::Killed)),
-            Ok(Ended::Signalled(_)) => Err(SystemError::new("join", name, Errno::Io)),
+            Ok(Ended::Signalled(signal)) => Err(SystemError::new("join", name, Errno::Signal(signal))),
             Err(error) => Err(SystemError::new("join", name, errno(&error))),
         }
     }

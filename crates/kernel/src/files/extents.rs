@@ -39,6 +39,11 @@ impl Extents {
         self.more.as_ref().map_or(&[], |more| more)
     }
 
+    /// How many there are, up to a number that no inode has room for.
+    pub(crate) fn count(&self) -> u16 {
+        u16::try_from(usize::from(self.pages > 0) + self.behind().len()).unwrap_or(u16::MAX)
+    }
+
     /// Pages that have blocks: all up to here.
     pub(crate) fn pages(&self) -> u32 {
         self.behind().last().map_or(self.pages, |extent| extent.first + extent.pages)

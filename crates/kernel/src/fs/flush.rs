@@ -19,7 +19,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// Blocks were given to a file.
     pub(crate) async fn log_extend(&self, inode: &Inode) {
-        self.log_inode(None, inode, Change::Extend).await;
+        let extents = inode.extents.borrow().count();
+        self.log_inode(None, inode, Change::Extend { extents }).await;
     }
 
     /// The first bytes of a file are in memory.
@@ -38,7 +39,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             Filesystem::Ext3 => {}
             Filesystem::Ext4 => match change {
                 Change::Create | Change::Core => {}
-                Change::Extend => self.map_in_tables(inode).await,
+                Change::Extend { .. } => self.map_in_tables(inode).await,
                 Change::Remove | Change::RemoveLast => self.remove_from_tables(inode).await,
             },
             Filesystem::Xfs => self.log_change(process, inode, change).await,

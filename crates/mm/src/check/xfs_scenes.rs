@@ -40,6 +40,8 @@ use crate::version::presets::Version;
 const CPU: CpuId = CpuId(0);
 const NODE: NodeId = NodeId(0);
 const ROOT: MemcgId = MemcgId::ROOT;
+/// An inode gets blocks, all in one run.
+const EXTEND: Change = Change::Extend { extents: 1 };
 
 /// A memory with some inodes of XFS in it.
 struct Scene {

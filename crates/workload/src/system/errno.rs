@@ -37,6 +37,8 @@ pub enum Errno {
     NotSup,
     /// Killed by the OOM killer while in the call.
     Killed,
+    /// Ended by this signal.
+    Signal(i32),
     /// Any other number of a real kernel.
     Other(i32),
 }
@@ -58,6 +60,7 @@ impl fmt::Display for Errno {
             Self::Io => "input/output error",
             Self::NotSup => "not supported",
             Self::Killed => "killed: out of memory",
+            Self::Signal(number) => return write!(f, "ended by signal {number}"),
             Self::Other(number) => return write!(f, "errno {number}"),
         };
         f.write_str(text)

@@ -64,7 +64,7 @@ fn an_inode_that_is_pinned_holds_the_thread_up_until_it_has_forced_the_log() {
     scene.inodes(64);
     (0..64).for_each(|inode| scene.create(inode));
     scene.force();
-    (0..32).for_each(|inode| scene.change(inode, Change::Extend));
+    (0..32).for_each(|inode| scene.change(inode, EXTEND));
     assert!(scene.mem.log_push_all());
     let mut push = thread("linux-6.1");
     assert_eq!(scene.walk(&mut push), AilNext::Write(vec![ClusterId(1)]));
@@ -114,7 +114,7 @@ fn a_walk_ends_after_a_hundred_inodes_that_are_stuck() {
         scene.inodes(1600);
         (0..1600).for_each(|inode| scene.create(inode));
         scene.force();
-        (1440..1600).for_each(|inode| scene.change(inode, Change::Extend));
+        (1440..1600).for_each(|inode| scene.change(inode, EXTEND));
         assert!(scene.mem.log_push_all());
         let mut push = thread(kernel);
         let AilNext::Write(clusters) = scene.walk(&mut push) else { panic!("clusters are written") };
@@ -136,7 +136,7 @@ fn a_walk_that_gets_on_rests_ten_milliseconds_and_in_6_12_not_at_all() {
         // Two inodes of each of 220 clusters, the second ones pinned: of 202 inodes 101 are stuck.
         (0..220).flat_map(|cluster| [cluster * 32, cluster * 32 + 1]).for_each(|inode| scene.create(inode));
         scene.force();
-        (0..220).for_each(|cluster| scene.change(cluster * 32 + 1, Change::Extend));
+        (0..220).for_each(|cluster| scene.change(cluster * 32 + 1, EXTEND));
         assert!(scene.mem.log_push_all());
         let mut push = thread(kernel);
         let AilNext::Write(clusters) = scene.walk(&mut push) else { panic!("clusters are written") };

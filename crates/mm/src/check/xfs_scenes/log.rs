@@ -25,7 +25,7 @@ fn an_inode_is_clean_once_its_change_is_in_the_log_and_then_at_its_place() {
             &mut scene.mem.fs.xfs_buffers,
             ClusterId(0),
         );
-        scene.change(2, Change::Extend);
+        scene.change(2, EXTEND);
         story.push(scene.drawn());
         let cleaned = scene.mem.cluster_written(CPU, ClusterId(0));
         story.push(scene.drawn());
@@ -47,7 +47,7 @@ fn an_inode_that_changes_again_in_the_ail_goes_to_the_end_of_it() {
     scene.force();
     let first = scene.mem.fs.xfs_log.items().first_in_ail().expect("all are in it");
     assert_eq!(first.0, scene.inodes[0]);
-    scene.change(0, Change::Extend);
+    scene.change(0, EXTEND);
     assert_eq!(scene.drawn(), "Paa");
     assert_eq!(scene.mem.fs.xfs_log.items().first_in_ail(), Some(first), "until that is on the disk");
     scene.force();
@@ -100,18 +100,19 @@ fn a_change_takes_the_regions_that_it_logs_and_an_inode_only_once_in_a_checkpoin
     let mut scene = Scene::boot("linux-6.1", 16);
     scene.inodes(2);
     let mut sizes = Vec::new();
-    for change in [Change::Create, Change::Extend, Change::Extend] {
+    for change in [Change::Create, EXTEND, EXTEND, Change::Extend { extents: 3 }, Change::Extend { extents: 300 }] {
         scene.change(0, change);
         sizes.push(scene.mem.fs.xfs_log.open_bytes().get());
     }
-    // Format 56, core 176, two headers of 12; the entry 32; then an extent of 16 with its header.
-    assert_eq!(sizes, [288, 316, 316]);
+    // Format 56, core 176, two headers of 12; the entry 32; then an extent of 16 with its header, and more of these, of
+    // which an inode has room for 21.
+    assert_eq!(sizes, [288, 316, 316, 348, 636]);
     scene.force();
-    for change in [Change::Extend, Change::Remove] {
+    for change in [EXTEND, Change::Remove] {
         scene.change(0, change);
         sizes.push(scene.mem.fs.xfs_log.open_bytes().get());
     }
-    assert_eq!(sizes[3..], [284, 284 + 32 + 88], "all of the inode again");
+    assert_eq!(sizes[5..], [604, 604 + 32 + 88], "all of the inode again");
 }
 
 #[test]
@@ -268,7 +269,7 @@ fn an_inode_that_grows_in_the_open_checkpoint_keeps_its_first_vector_in_reserve(
         [Cache::XfsLogVector, Cache::XfsLogVectorExtents].map(|cache| scene.mem.core.slabs.objects(cache))
     };
     let mut story = Vec::new();
-    for change in [Change::Create, Change::Extend, Change::Extend] {
+    for change in [Change::Create, EXTEND, EXTEND] {
         scene.change(0, change);
         story.push(vectors(&scene));
     }
@@ -276,7 +277,7 @@ fn an_inode_that_grows_in_the_open_checkpoint_keeps_its_first_vector_in_reserve(
     assert_eq!(story, [[1, 0], [1, 1], [0, 2]]);
     scene.force();
     assert_eq!(vectors(&scene), [0, 1], "that in the checkpoint is freed");
-    scene.change(0, Change::Extend);
+    scene.change(0, EXTEND);
     assert_eq!(vectors(&scene), [0, 1], "and that in reserve is used");
     scene.check();
     scene.force();

@@ -24,7 +24,7 @@ fn random_steps(kernel: &str, seed: u64) {
         match random.below(10) {
             0..=2 => {
                 if scene.mem.fs.vfs.has_inode(scene.inodes[inode]) {
-                    let change = if random.below(8) == 0 { Change::Create } else { Change::Extend };
+                    let change = if random.below(8) == 0 { Change::Create } else { EXTEND };
                     scene.change(inode, change);
                 }
             }

@@ -58,8 +58,8 @@ struct Item {
     stale: bool,
     /// Its last change frees its chunk.
     frees_chunk: bool,
-    /// It has an extent to be logged.
-    extent: bool,
+    /// Its extents, to be logged with it.
+    extents: u16,
     /// Where in its newest checkpoint it is.
     place: u32,
     /// A vector for its next change (`li_lv_shadow`).
@@ -78,7 +78,7 @@ const UNKNOWN: Item = Item {
     removed: false,
     stale: false,
     frees_chunk: false,
-    extent: false,
+    extents: 0,
     place: 0,
     spare: None,
 };
@@ -262,13 +262,13 @@ impl Items {
         self.items[mapping.0 as usize].place = u32::try_from(place).expect("fewer inodes than 32 bits");
     }
 
-    /// Whether an extent is logged with an inode for the first time.
-    pub(super) fn add_extent(&mut self, mapping: MappingId) -> bool {
-        !core::mem::replace(&mut self.items[mapping.0 as usize].extent, true)
+    /// Sets how many extents are logged with an inode from now on.
+    pub(super) fn set_extents(&mut self, mapping: MappingId, extents: u16) {
+        self.items[mapping.0 as usize].extents = extents;
     }
 
-    pub(super) fn has_extent(&self, mapping: MappingId) -> bool {
-        self.item(mapping).extent
+    pub(super) fn extents(&self, mapping: MappingId) -> u16 {
+        self.item(mapping).extents
     }
 
     /// The file of an inode is gone, and with `frees_chunk` it was the last one of its chunk: no place of it will

@@ -47,8 +47,9 @@ use crate::version::presets::Tuning;
 const REGION: u64 = 12;
 /// Format and core of an inode: regions of 56 and 176 bytes (`xfs_inode_log_format`, `xfs_log_dinode`).
 const INODE: u64 = 56 + 176 + (2 * REGION);
-/// Its extent, of one record (`xfs_bmbt_rec`), once it has any.
-const EXTENT: u64 = 16 + REGION;
+/// An extent of it (`xfs_bmbt_rec`). An inode of 512 bytes has room for so many; more are in blocks of their own.
+const EXTENT: u64 = 16;
+const EXTENTS_MAX: u16 = 21;
 /// An entry of a directory: inode number, length, name, type and tag, rounded up to 8 bytes, and 8 bytes of
 /// hash. A name of 9 bytes: buffers are logged by 128 bytes, which files made one after the other share.
 const ENTRY: u64 = 24 + 8;
@@ -71,7 +72,10 @@ pub enum Change {
     /// It is made, with its entry in a directory.
     Create,
     /// Blocks are given to it, or its size changes.
-    Extend,
+    Extend {
+        /// Runs of blocks, one behind the other on the disk, that it has then.
+        extents: u16,
+    },
     /// Its last entry goes, its blocks are freed, and it with them.
     Remove,
     /// The same of the last inode in its chunk, which is freed, too.
@@ -85,9 +89,17 @@ impl Change {
     const fn beside(self) -> u64 {
         match self {
             Self::Create => ENTRY,
-            Self::Extend | Self::Core => 0,
+            Self::Extend { .. } | Self::Core => 0,
             Self::Remove | Self::RemoveLast => ENTRY + INTENTS,
         }
+    }
+}
+
+/// Bytes of the extents of an inode: one region.
+fn extents_bytes(extents: u16) -> u64 {
+    match extents.min(EXTENTS_MAX) {
+        0 => 0,
+        extents => REGION + (u64::from(extents) * EXTENT),
     }
 }
 
@@ -309,7 +321,7 @@ impl XfsLog {
     }
 
     fn vector_of(&self, mapping: MappingId, change: Change) -> Cache {
-        if change == Change::Extend || self.items.has_extent(mapping) {
+        if matches!(change, Change::Extend { .. }) || self.items.extents(mapping) > 0 {
             Cache::XfsLogVectorExtents
         } else {
             Cache::XfsLogVector
@@ -336,21 +348,25 @@ impl XfsLog {
             (vector, None) => vector, // Another change was faster.
             (None, Some(_)) => panic!("{mapping:?} is logged without a vector"),
         };
-        let had_extent = self.items.has_extent(mapping);
-        let extends = change == Change::Extend && self.items.add_extent(mapping);
+        let mut extents = self.items.extents(mapping);
+        let before = extents_bytes(extents);
+        if let Change::Extend { extents: now } = change {
+            extents = extents.max(now);
+            self.items.set_extents(mapping, extents);
+        }
         let logged = self.items.log(mapping, self.open.id);
         self.open.bytes += change.beside();
         if matches!(change, Change::Remove | Change::RemoveLast) {
             self.items.remove(mapping, change == Change::RemoveLast);
         }
         if logged.first_in_checkpoint {
-            self.open.bytes += INODE + if had_extent || extends { EXTENT } else { 0 };
+            self.open.bytes += INODE + extents_bytes(extents);
             let vector = self.items.set_spare(mapping, None).expect("it has one");
             self.items.set_place(mapping, self.open.items.len());
             self.open.items.push((mapping, vector));
             return unneeded;
         }
-        self.open.bytes += if extends { EXTENT } else { 0 };
+        self.open.bytes += extents_bytes(extents) - before;
         let used = &mut self.open.items[self.items.place(mapping)];
         if !is_as_large(used.1, cache) {
             let spare = self.items.set_spare(mapping, None).expect("it has one");
