@@ -23,7 +23,7 @@ use crate::files::descriptor::Closed;
 use crate::files::table::Files;
 use crate::fs::Filesystem;
 use crate::handle::{Kernel, Shared};
-use crate::machine::{CostOp, Machine, WaitReason};
+use crate::machine::{CostOp, LaidOut, Machine, WaitReason};
 use crate::queues::{CompactionThreads, NodeQueues, ReadQueues, WriteQueues};
 use crate::tasks::process::Processes;
 use crate::writeback::inodes::Flusher;
@@ -74,6 +74,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         mem.set_page_tables(machine.build().page_tables);
         if machine.build().uniprocessor.is_some_and(|build| !build.page_lists) {
             mem.core.alloc.go_without_lists();
+        }
+        if machine.build().laid_out == LaidOut::JustBefore {
+            mem.core.alloc.pass_kernel_memory(CpuId(0));
         }
         if let Some(policy) = config.policy {
             mem.attach_policy(policy);

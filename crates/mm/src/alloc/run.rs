@@ -11,7 +11,7 @@ use units::{CpuId, NodeId, Order, Pages, Pfn};
 use crate::alloc::buddy::End;
 use crate::alloc::flags::{AllocFlags, gfp_zone};
 use crate::alloc::page_alloc::{PageAllocator, Request};
-use crate::alloc::pcp::is_single;
+use crate::alloc::pcp::{COSTLY_ORDER, is_single};
 use crate::base::event::Trace;
 use crate::base::gfp::Gfp;
 use crate::base::layout::ZoneId;
@@ -256,6 +256,20 @@ impl<T: Trace> PageAllocator<T> {
             taken.clear();
             if self.free_pages() == listed {
                 break; // All of it is on the lists now, as more would be.
+            }
+        }
+        self.events = events;
+    }
+
+    /// Takes kernel memory of each kind on `cpu` and frees it again, which nobody counts: what starts a run has had
+    /// some, so that each list of `cpu` has what a refill brings.
+    pub fn pass_kernel_memory(&mut self, cpu: CpuId) {
+        let events = self.events.clone();
+        for gfp in [Gfp::KERNEL, Gfp::KERNEL | Gfp::RECLAIMABLE_BIT] {
+            for order in (0..=COSTLY_ORDER.0).map(Order) {
+                if let Some(pfn) = self.alloc(cpu, gfp, order, self.fast_flags(cpu, gfp)).page {
+                    self.free(cpu, pfn, order);
+                }
             }
         }
         self.events = events;
