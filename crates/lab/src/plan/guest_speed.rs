@@ -80,9 +80,10 @@ pub fn probe(backend: &str, host: &HostPolicy) -> Result<String, LabError> {
         return Err(LabError::refused(format!("guests of `{backend}` are not measured"), hint));
     };
     let mut guests = Vec::new();
-    for (filesystem, seed) in [EXT4, XFS].into_iter().flat_map(|name| (1..=GUESTS).map(move |seed| (name, seed))) {
-        let request =
-            Request { backend: Some(backend.to_string()), seed: Some(seed), ..request(filesystem) };
+    for (filesystem, seed) in
+        [EXT4, XFS].into_iter().flat_map(|name| (1..=GUESTS).map(move |seed| (name, seed)))
+    {
+        let request = Request { backend: Some(backend.to_string()), seed: Some(seed), ..request(filesystem) };
         let run = PlannedRun { label: backend.to_string(), scenario: request.resolve()? };
         guests.push((filesystem, in_guest(&run, host)?));
     }

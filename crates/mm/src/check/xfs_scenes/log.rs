@@ -100,7 +100,9 @@ fn a_change_takes_the_regions_that_it_logs_and_an_inode_only_once_in_a_checkpoin
     let mut scene = Scene::boot("linux-6.1", 16);
     scene.inodes(2);
     let mut sizes = Vec::new();
-    for change in [Change::Create, EXTEND, EXTEND, Change::Extend { extents: 3 }, Change::Extend { extents: 300 }] {
+    for change in
+        [Change::Create, EXTEND, EXTEND, Change::Extend { extents: 3 }, Change::Extend { extents: 300 }]
+    {
         scene.change(0, change);
         sizes.push(scene.mem.fs.xfs_log.open_bytes().get());
     }
