@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use mm::Memory;
+use mm::alloc::boot::BootError;
 use mm::base::event::Trace;
 use mm::base::ids::MappingId;
 use mm::base::layout::MemoryLayout;
@@ -23,7 +24,7 @@ use crate::files::descriptor::Closed;
 use crate::files::table::Files;
 use crate::fs::Filesystem;
 use crate::handle::{Kernel, Shared};
-use crate::machine::{CostOp, LaidOut, Machine, WaitReason};
+use crate::machine::{CostOp, KernelBuild, LaidOut, Machine, WaitReason};
 use crate::queues::{CompactionThreads, NodeQueues, ReadQueues, WriteQueues};
 use crate::tasks::process::Processes;
 use crate::writeback::inodes::Flusher;
@@ -57,30 +58,40 @@ const STAT_FLUSH_PERIOD: Nanos = Nanos::from_secs(2);
 /// Period of the vmstat worker.
 const VMSTAT_PERIOD: Nanos = Nanos::from_secs(1);
 
+/// Lays memory out, and does to it what boot and what starts a run do.
+fn boot_memory<T: Trace>(
+    build: KernelBuild,
+    config: &KernelConfig,
+    trace: T,
+) -> Result<Memory<T>, BootError> {
+    let version = config.version.clone().built_with(&build.slab);
+    let mut mem = Memory::boot(&config.layout, version, config.sysctls.clone(), trace)?;
+    mem.keep_slab(build.slab.kept);
+    let hook = config.filesystem.lets_reclaim_write(mem.core.rules());
+    mem.reclaim.set_writepage_hook(hook);
+    mem.set_xfs_log_size(config.xfs_log_size);
+    mem.draw_lots(config.seed);
+    mem.set_page_tables(build.page_tables);
+    if build.uniprocessor.is_some_and(|build| !build.page_lists) {
+        mem.core.alloc.go_without_lists();
+    }
+    if build.laid_out == LaidOut::JustBefore {
+        mem.core.alloc.pass_kernel_memory(CpuId(0));
+    }
+    if let Some(policy) = &config.policy {
+        mem.attach_policy(policy.clone());
+    }
+    Ok(mem)
+}
+
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Boots: lays memory out and starts kswapd of each node, kcompactd and khugepaged where the version has
     /// them, and the statistics workers.
     ///
     /// # Errors
     /// A memory layout that no kernel can run on.
-    pub fn boot(machine: M, config: KernelConfig, trace: T) -> Result<Self, mm::alloc::boot::BootError> {
-        let slab = machine.build().slab;
-        let mut mem = Memory::boot(&config.layout, config.version.built_with(&slab), config.sysctls, trace)?;
-        mem.keep_slab(slab.kept);
-        let hook = config.filesystem.lets_reclaim_write(mem.core.rules());
-        mem.reclaim.set_writepage_hook(hook);
-        mem.set_xfs_log_size(config.xfs_log_size);
-        mem.draw_lots(config.seed);
-        mem.set_page_tables(machine.build().page_tables);
-        if machine.build().uniprocessor.is_some_and(|build| !build.page_lists) {
-            mem.core.alloc.go_without_lists();
-        }
-        if machine.build().laid_out == LaidOut::JustBefore {
-            mem.core.alloc.pass_kernel_memory(CpuId(0));
-        }
-        if let Some(policy) = config.policy {
-            mem.attach_policy(policy);
-        }
+    pub fn boot(machine: M, config: KernelConfig, trace: T) -> Result<Self, BootError> {
+        let mem = boot_memory(machine.build(), &config, trace)?;
         let node_count = config.layout.nodes.len();
         let queues = (0..node_count).map(|_| NodeQueues::new(&machine)).collect();
         let pressure = mem.core.alloc.zones().iter().map(|_| machine.new_queue()).collect();
