@@ -81,6 +81,20 @@ fn a_task_works_on_files_in_its_own_process_and_hands_back_what_it_saw() {
     assert!(content.len() == 3 * 4096 + 1 && content.iter().all(|&byte| byte == CONTENT));
 }
 
+/// A guest of User-Mode Linux ends a process with too many mappings of its host by SIGSEGV.
+#[test]
+fn a_task_that_a_signal_ended_says_which() {
+    let (_root, system, _receiver) = plain(&[]);
+    let joined = block_on(async {
+        let program = |_| async {
+            rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::ALARM).is_ok()
+        };
+        let task = system.spawn(TaskSpec::named("faulter0"), program).await?;
+        system.join(task).await
+    });
+    assert_eq!(joined.unwrap_err().to_string(), "join `faulter0`: ended by signal 14");
+}
+
 #[test]
 fn the_count_of_kills_is_read_once_its_line_is_whole() {
     let text = "nr_free_pages 7\noom_kill 12\nnuma_hit 3\n";

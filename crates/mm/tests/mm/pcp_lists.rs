@@ -312,3 +312,20 @@ fn page_cache_that_came_and_went_is_left_on_lists_that_have_grown_by_it() {
     assert_eq!(of("linux-6.1"), [0, 124, 418, 55, 34]);
     assert_eq!(of("linux-6.12"), [0, 217, 4929, 6913, 6944]);
 }
+
+/// A guest's run of 75 to 88 unmovable pages refilled their list once, and had more than one refill of it in the model.
+#[test]
+fn what_starts_a_run_leaves_kernel_memory_on_lists() {
+    let refilled = |kernel: &str| {
+        let mut memory = guest(kernel, 126_000);
+        let events = memory.events.clone();
+        memory.pass_kernel_memory(CPU);
+        memory.check().unwrap();
+        assert_eq!(&memory.events, &events);
+        let free = memory.free_pages().0;
+        let taken = [Gfp::KERNEL, RECLAIMABLE].map(|gfp| take_as(&mut memory, gfp));
+        assert_eq!(memory.free_pages().0, free, "{kernel}: both come from lists");
+        taken.map(|(_, refilled)| refilled)
+    };
+    assert_eq!(["linux-5.10", "linux-6.1", "linux-6.12"].map(refilled), [[0, 0]; 3]);
+}
