@@ -61,7 +61,7 @@ const VMSTAT_PERIOD: Nanos = Nanos::from_secs(1);
 /// Lays memory out, and does to it what boot and what starts a run do.
 fn boot_memory<T: Trace>(
     build: KernelBuild,
-    config: &KernelConfig,
+    config: &mut KernelConfig,
     trace: T,
 ) -> Result<Memory<T>, BootError> {
     let version = config.version.clone().built_with(&build.slab);
@@ -78,8 +78,8 @@ fn boot_memory<T: Trace>(
     if build.laid_out == LaidOut::JustBefore {
         mem.core.alloc.pass_kernel_memory(CpuId(0));
     }
-    if let Some(policy) = &config.policy {
-        mem.attach_policy(policy.clone());
+    if let Some(policy) = config.policy.take() {
+        mem.attach_policy(policy);
     }
     Ok(mem)
 }
@@ -90,8 +90,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ///
     /// # Errors
     /// A memory layout that no kernel can run on.
-    pub fn boot(machine: M, config: KernelConfig, trace: T) -> Result<Self, BootError> {
-        let mem = boot_memory(machine.build(), &config, trace)?;
+    pub fn boot(machine: M, mut config: KernelConfig, trace: T) -> Result<Self, BootError> {
+        let mem = boot_memory(machine.build(), &mut config, trace)?;
         let node_count = config.layout.nodes.len();
         let queues = (0..node_count).map(|_| NodeQueues::new(&machine)).collect();
         let pressure = mem.core.alloc.zones().iter().map(|_| machine.new_queue()).collect();

@@ -47,8 +47,9 @@ use crate::version::presets::Tuning;
 const REGION: u64 = 12;
 /// Format and core of an inode: regions of 56 and 176 bytes (`xfs_inode_log_format`, `xfs_log_dinode`).
 const INODE: u64 = 56 + 176 + (2 * REGION);
-/// An extent of it (`xfs_bmbt_rec`). An inode of 512 bytes has room for so many; more are in blocks of their own.
+/// An extent of it (`xfs_bmbt_rec`).
 const EXTENT: u64 = 16;
+/// Extents that an inode of 512 bytes has room for. Left out: that more are in blocks of their own, and logged there.
 const EXTENTS_MAX: u16 = 21;
 /// An entry of a directory: inode number, length, name, type and tag, rounded up to 8 bytes, and 8 bytes of
 /// hash. A name of 9 bytes: buffers are logged by 128 bytes, which files made one after the other share.
