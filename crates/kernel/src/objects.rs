@@ -136,8 +136,17 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         };
         let pfn = block.ok_or(Errno::NoMem)?;
         self.charge_slab(process, cache, pfn, gfp).await?;
+        let payers = match self.mem(|mem| mem.core.slabs.payers_of(cache)) {
+            Some(payers) => {
+                Box::pin(self.alloc_object(process, payers, gfp.without(Gfp::RECLAIMABLE_BIT))).await.ok()
+            }
+            None => None,
+        };
         let cpu = self.machine().current_cpu();
         self.mem(|mem| mem.grow_slab(cpu, cache, memcg, pfn));
+        if let Some(payers) = payers {
+            self.mem(|mem| mem.keep_slab_payers(payers));
+        }
         Ok(())
     }
 

@@ -204,6 +204,7 @@ impl<T: Trace> Memory<T> {
         let frames = &self.core.alloc.frames;
         let mut used = [0_u64; Cache::COUNT];
         used[Cache::TreeNode as usize] = self.cache.trees().nodes();
+        used[Cache::BufferHeadPayers as usize] = self.core.slabs.payers();
         used[Cache::ExtentStatus as usize] = self.fs.vfs.extents.objects();
         [used[Cache::Bio as usize], used[Cache::BioVec as usize]] = self.fs.bios();
         self.fs

@@ -166,6 +166,11 @@ impl<T: Trace> Memory<T> {
         self.core.grow_slab(cpu, cache, memcg, pfn);
     }
 
+    /// A new slab knows who pays for its objects: [`payers_of`](crate::slab::caches::Slabs::payers_of).
+    pub fn keep_slab_payers(&mut self, payers: Object) {
+        self.core.slabs.keep_payers(payers);
+    }
+
     /// Frees what waited for a grace period that is over; returns how many objects those were.
     pub fn grace_period_ended(&mut self, cpu: CpuId) -> u64 {
         self.core.grace_period_ended(cpu)
@@ -480,6 +485,11 @@ impl<T: Trace> Memory<T> {
         vector: Option<Object>,
     ) -> Result<(), ClusterId> {
         self.fs.log_change(&mut self.core, cpu, mapping, change, vector)
+    }
+
+    /// The open checkpoint of XFS takes an intent to free extents.
+    pub fn log_intent(&mut self, intent: Object) {
+        self.fs.xfs_log.add_intent(intent);
     }
 
     /// Reserves space in the log of XFS for a change; false when there is too little.

@@ -7,7 +7,7 @@ use crate::base::ids::MemcgId;
 use crate::memory::Memory;
 use crate::reclaim::plan::Shrinker;
 use crate::reclaim::run::ScanControl;
-use crate::reclaim::shrinker::{self, SlabReport, SlabScan};
+use crate::reclaim::shrinker::{SlabReport, SlabScan};
 
 impl<T: Trace> Memory<T> {
     /// After a pass over `node` that looked at so many pages: [`crate::reclaim::state::Reclaim::slab_after_pass`].
@@ -57,6 +57,7 @@ impl<T: Trace> Memory<T> {
 
     /// Frees every dentry and inode that nobody uses, and every node without pages: the objects freed.
     pub fn drop_slab(&mut self, cpu: CpuId) -> u64 {
-        shrinker::drop_slab(&mut self.core, &mut self.lru, &mut self.cache, &mut self.fs, cpu)
+        let Self { core, lru, cache, fs, reclaim, .. } = self;
+        reclaim.drop_slab(core, lru, cache, fs, cpu)
     }
 }

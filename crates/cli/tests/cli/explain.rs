@@ -20,7 +20,7 @@ fn the_first_lines_say_how_many_seconds_were_spent_in_waits_that_nothing_could_e
     let text = scene.data(&format!("-q explain {READERS}"));
     let first = paragraph(&text);
     assert!(first.starts_with("Tasks spent "), "{first}");
-    insta::assert_snapshot!(first, @"Tasks spent 335.5 ms in waits that nothing could end: 56 % of 600.2 ms that the allocator and reclaim made tasks wait. They were 6 tasks `reader*` in phase `read_done`: 14 times in `congestion_wait` until its timeout, 17.39 ms each, while nothing was under way that could have woken them; another kind is below. All waiting of all tasks, disks included, was 5.118 s: 3.156 s of 8 tasks `writer*` in `balance_dirty_pages`, 1.311 s of 8 tasks `reader*` in `folio_wait_locked` and 342.5 ms of `kswapd0` in `congestion_wait`. Reclaim freed 39671 pages (155 MiB), 82 % of them by tasks themselves in 512 allocation stalls of 30.29 ms altogether and pauses between them of 248.7 ms.");
+    insta::assert_snapshot!(first, @"Tasks spent 309.1 ms in waits that nothing could end: 56 % of 549.5 ms that the allocator and reclaim made tasks wait. They were 8 tasks `reader*` in phase `read_done`: 13 times in `congestion_wait` until its timeout, 16.65 ms each, while nothing was under way that could have woken them; another kind is below. All waiting of all tasks, disks included, was 5.07 s: 3.156 s of 8 tasks `writer*` in `balance_dirty_pages`, 1.314 s of 8 tasks `reader*` in `folio_wait_locked` and 318.8 ms of `kswapd0` in `congestion_wait`. Reclaim freed 39800 pages (155 MiB), 82 % of them by tasks themselves in 514 allocation stalls of 30.42 ms altogether and pauses between them of 221.7 ms.");
 }
 
 #[test]

@@ -33,6 +33,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             return;
         }
         self.reserve_log().await;
+        for _ in 0..self.mem(|mem| mem.fs.xfs_log.wants_intents(inode.mapping, change)) {
+            if let Ok(intent) = self.alloc_object(process, Cache::XfsExtentFree, Gfp::NOFS).await {
+                self.mem(|mem| mem.log_intent(intent));
+            }
+        }
         let _ = self.commit_change(process, inode, change).await;
         self.mem(|mem| mem.log_unreserve());
         if self.mem(|mem| mem.fs.xfs_log.is_checkpoint_full(mem.core.alloc.tuning())) {

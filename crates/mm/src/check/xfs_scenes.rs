@@ -118,6 +118,10 @@ impl Scene {
 
     fn change(&mut self, inode: usize, change: Change) {
         let mapping = self.inodes[inode];
+        for _ in 0..self.mem.fs.xfs_log.wants_intents(mapping, change) {
+            let intent = self.object(Cache::XfsExtentFree);
+            self.mem.log_intent(intent);
+        }
         let wants = self.mem.fs.xfs_log.wants_vector(mapping, change);
         let vector = wants.map(|cache| self.object(cache));
         while let Err(cluster) = self.mem.log_change(CPU, mapping, change, vector) {

@@ -9,6 +9,8 @@
 //! (each of their lists is pressed alike), and that dentries and inodes had shrinkers of their own.
 //! Neighbours: that for the plan, [`crate::fs::inode`] and [`crate::pages::shadow`] for what is freed.
 
+use std_alloc::vec::Vec;
+
 use units::{CpuId, NodeId};
 
 use crate::base::event::Trace;
@@ -83,6 +85,7 @@ impl Reclaim {
 
     /// Plans a visit; none when there is nothing to free or slab is spared. A caller without FS
     /// may not enter the super block: what it should have done is added to what is owed.
+    #[inline(always)]
     pub fn begin_slab<T: Trace>(
         &mut self,
         core: &Core<T>,
@@ -215,6 +218,47 @@ impl Reclaim {
         Some(report)
     }
 
+    /// Visits every shrinker for all that it has, in rounds until they free little (`drop_slab`): the objects freed.
+    /// A referenced one takes a second round, an inode that of its dentry first.
+    ///
+    /// Left out: that what lies in zswap is written back.
+    pub fn drop_slab<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cache: &mut PageCache,
+        fs: &mut Fs,
+        cpu: CpuId,
+    ) -> u64 {
+        let mut sc = ScanControl::limit(MemcgId::ROOT, 1);
+        (sc.priority, sc.scanned) = (0, ScannedPart { pages: 1000, listed: 1000 });
+        let groups: Vec<MemcgId> = core.cgroups.ids().collect();
+        let shrinkers = Shrinker::ALL.into_iter().filter(|&shrinker| shrinker != Shrinker::Zswap);
+        let places = core.nodes().flat_map(|node| groups.iter().map(move |&memcg| (node, memcg)));
+        let visits: Vec<_> =
+            places.flat_map(|place| shrinkers.clone().map(move |shrinker| (place, shrinker))).collect();
+        let mut total = 0;
+        for round in 0.. {
+            let mut freed = 0;
+            for &((node, memcg), shrinker) in &visits {
+                let Some(mut scan) = self.begin_slab(core, cache, fs, shrinker, memcg, node, &sc) else {
+                    continue;
+                };
+                while let Some(report) = self.shrink_slab_batch(core, lru, cache, fs, cpu, &mut scan, &mut sc)
+                {
+                    freed += report.freed;
+                }
+            }
+            freed += fs.free_clean_evicted(core, cpu);
+            total += freed;
+            if freed >> round <= 1 {
+                break;
+            }
+        }
+        fs.list_emptied(core, cache);
+        total
+    }
+
     /// After a pass over a node: slab pages that the reclaimer freed in it, pages that it dropped with their inodes,
     /// and since 5.7 those of buffers of XFS, count as reclaimed (`flush_reclaim_state`; MECHANISMS 6.7). What RCU
     /// frees later counts for nobody.
@@ -287,39 +331,6 @@ fn shrink_super_block<T: Trace>(
     report.evicted_share = if evicted > 0 { share(evicted) } else { 0 };
     report.freed = dentry.freed + inode.freed;
     inode.stolen
-}
-
-/// Frees every dentry and inode that nobody uses, and every node without pages
-/// (`drop_slab`). Returns the objects freed.
-pub fn drop_slab<T: Trace>(
-    core: &mut Core<T>,
-    lru: &mut Lru,
-    cache: &mut PageCache,
-    fs: &mut Fs,
-    cpu: CpuId,
-) -> u64 {
-    let mut freed = 0;
-    for memcg in core.cgroups.ids() {
-        freed += shrink_shadow_leaves(core, cache, fs, cpu, memcg, u64::MAX);
-        for node in core.nodes() {
-            // Referenced objects are met a second time, inodes after their dentries and pages.
-            for _ in 0..2 {
-                let dentries = fs.vfs.listed_on(VfsLru::Dentry, memcg, node);
-                freed += fs.vfs.prune_dentries(core, cache, cpu, memcg, node, dentries).freed;
-            }
-            if memcg == MemcgId::ROOT {
-                freed += fs.vfs.extents.shrink(core, cpu, u64::MAX);
-                freed += fs.xfs_buffers.shrink(core, cpu, node, 3 * fs.xfs_buffers.count(node));
-            }
-            for _ in 0..3 {
-                let inodes = fs.vfs.listed_on(VfsLru::Inode, memcg, node);
-                freed += fs.vfs.prune_inodes(core, lru, cache, cpu, memcg, node, inodes, false).freed;
-            }
-        }
-    }
-    freed += fs.free_clean_evicted(core, cpu);
-    fs.list_emptied(core, cache);
-    freed
 }
 
 /// Frees up to `count` of the oldest leaves of `memcg` that hold only shadows. Returns how many there were.

@@ -150,6 +150,11 @@ impl Slabs {
         while let Some(SlabPages { pfn, order }) = self.caches[place].take_freed() {
             alloc.free(cpu, pfn, order);
             freed += u64::from(order.pages());
+            if cache == Cache::BufferHead
+                && let Some(payers) = self.payers.pop_front()
+            {
+                freed += self.free_now(alloc, cgroups, cpu, payers);
+            }
         }
         if freed > 0 && self.charge == ObjectCharge::BySlab {
             cgroups.sub_stat(memcg, NodeId(0), slab_stat(self.geometry(cache)), freed * PAGE_SIZE);

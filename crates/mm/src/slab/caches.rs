@@ -8,6 +8,7 @@
 //! Neighbours: [`crate::version::geometry`] for which there are, [`crate::slab::cache`] for one cache,
 //! [`crate::slab::account`] for taking objects and freeing them.
 
+use std_alloc::collections::VecDeque;
 use std_alloc::vec::Vec;
 
 use units::{NodeId, Order};
@@ -47,6 +48,8 @@ pub struct Slabs {
     /// Bytes per object that accounting adds.
     pub(super) cgroup_overhead: u16,
     pub(super) rcu: Rcu,
+    /// For each slab of buffer heads who pays for its objects. Left out: which is whose; the oldest goes first.
+    pub(super) payers: VecDeque<Object>,
     /// Pages that came free with objects that did not wait for RCU.
     pub(super) pages_freed: u64,
     /// Pages of slabs that boot keeps: unreclaimable, reclaimable.
@@ -69,6 +72,7 @@ impl Slabs {
             nodes,
             cgroup_overhead: tuning.object_cgroup_overhead,
             rcu: Rcu::default(),
+            payers: VecDeque::new(),
             pages_freed: 0,
             kept: [0; 2],
         };
@@ -130,6 +134,23 @@ impl Slabs {
     #[inline]
     pub fn geometry(&self, cache: Cache) -> Geometry {
         self.geometries[cache as usize]
+    }
+
+    /// The cache of what a new slab of `cache` needs in order to know who pays for each of its objects (since 5.9; "The
+    /// new cgroup slab memory controller"). Of other caches it is less than 2 percent, or in what hangs on an inode.
+    pub fn payers_of(&self, cache: Cache) -> Option<Cache> {
+        let by_object = self.charge == ObjectCharge::ByObject;
+        (by_object && cache == Cache::BufferHead).then_some(Cache::BufferHeadPayers)
+    }
+
+    /// What a new slab needs is with it until it goes.
+    pub(crate) fn keep_payers(&mut self, payers: Object) {
+        self.payers.push_back(payers);
+    }
+
+    /// How many slabs have it.
+    pub(crate) fn payers(&self) -> u64 {
+        self.payers.len() as u64
     }
 
     /// How a cache lays its objects out.

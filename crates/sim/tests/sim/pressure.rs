@@ -67,7 +67,7 @@ fn a_hot_set_that_does_not_fit_is_under_more_pressure_than_one_that_does() {
 
 #[test]
 fn readers_have_the_more_pressure_the_less_memory_they_have() {
-    let some = [160, 224, 512].map(|mib| {
+    let some = [112, 224, 512].map(|mib| {
         let result =
             play("sequential-readers", "linux-6.12", mib, &[("file", "32M"), ("prepare", "laid-out")]);
         check_series(&result);

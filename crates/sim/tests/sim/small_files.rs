@@ -134,3 +134,24 @@ fn slab_share(result: &SimResult) -> f64 {
     });
     shares.sum::<f64>() / second_half.len() as f64
 }
+
+/// Unreclaimable slab when all files are gone and no checkpoint was written since: up to 5.18 an intent to free
+/// extents, its end and their vectors, some 3.5 to a page; then the intent alone, 9 to a page.
+#[test]
+fn removing_files_of_xfs_holds_what_frees_their_extents() {
+    let held = |kernel| play(kernel, 64, 1, &FEW).0.vmstat["nr_slab_unreclaimable"];
+    let (whole, whiteouts) = (held("linux-5.10"), held("linux-6.1"));
+    let more = 9000 / 3 - 9000 / 9;
+    assert!(whole > whiteouts + more * 2 / 3, "{whole} and {whiteouts} pages");
+}
+
+/// A slab of 39 buffer heads has a vector of as many pointers, eight of them to a page.
+#[test]
+fn who_pays_for_buffer_heads_takes_an_eighth_of_their_pages_since_5_9() {
+    let params =
+        [("filesystem", "ext4"), ("file_size", "16k"), ("files", "2000"), ("loops", "1"), ("delete", "off")];
+    let [before, since] = ["linux-5.7", "linux-5.10"].map(|kernel| play(kernel, 512, 1, &params).0.vmstat);
+    let more = since["nr_slab_unreclaimable"] - before["nr_slab_unreclaimable"];
+    let vectors = since["nr_dirtied"] / 39 / 8;
+    assert!((vectors..vectors + 16).contains(&more), "{more} pages for {vectors}");
+}

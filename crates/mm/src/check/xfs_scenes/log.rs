@@ -293,3 +293,24 @@ fn an_inode_that_grows_in_the_open_checkpoint_keeps_its_first_vector_in_reserve(
     assert_eq!(vectors(&scene), [0, 0], "it goes with the inode");
     scene.check();
 }
+
+#[test]
+fn what_frees_the_extents_of_a_file_is_held_until_its_checkpoint_is_written() {
+    let mut scene = Scene::boot("linux-6.1", 64 << 20);
+    scene.inodes(3);
+    let intents = |scene: &Scene| scene.mem.core.slabs.objects(Cache::XfsExtentFree);
+    for (inode, extents, so_far) in [(0, 0, 0), (1, 1, 1), (2, 5, 4)] {
+        scene.change(inode, Change::Create);
+        if extents > 0 {
+            scene.change(inode, Change::Extend { extents });
+        }
+        scene.change(inode, Change::Remove);
+        assert_eq!(intents(&scene), so_far, "two extents to an intent");
+    }
+    scene.check();
+    scene.close(true);
+    assert_eq!(intents(&scene), 4, "it is on its way to the disk");
+    scene.arrive();
+    assert_eq!(intents(&scene), 0);
+    scene.check();
+}

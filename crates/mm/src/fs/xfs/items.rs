@@ -14,7 +14,7 @@
 //! can be freed. The inode of a file that is gone has to be written to its place as any other: only a chunk of 64
 //! of which none is left is given back (mount option `noikeep`, the default), and nothing of it is written.
 //!
-//! Left out: items of buffers, dquots and intents (their bytes are in [`super::log`]). Neighbours:
+//! Left out: items of buffers and dquots; intents are in [`super::log`]. Neighbours:
 //! [`super::log`] for checkpoints, [`super::ail`] for who flushes.
 
 use std_alloc::vec::Vec;

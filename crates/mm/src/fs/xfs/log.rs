@@ -109,6 +109,8 @@ struct Checkpoint {
     id: CheckpointId,
     /// Its inodes, with their vectors.
     items: Vec<(MappingId, Object)>,
+    /// Intents to free extents.
+    intents: Vec<Object>,
     /// How many of them are unpinned.
     committed: usize,
     bytes: u64,
@@ -120,7 +122,7 @@ struct Checkpoint {
 
 impl Checkpoint {
     const fn new(id: CheckpointId) -> Self {
-        Self { id, items: Vec::new(), committed: 0, bytes: 0, lsn: 0, last_record: 0 }
+        Self { id, items: Vec::new(), intents: Vec::new(), committed: 0, bytes: 0, lsn: 0, last_record: 0 }
     }
 }
 
@@ -448,6 +450,18 @@ impl XfsLog {
         self.closed.front().is_some_and(|checkpoint| checkpoint.last_record < on_disk)
     }
 
+    /// Intents that a change of an inode needs, each an object of [`Cache::XfsExtentFree`]: two extents of a file that
+    /// goes are freed in one transaction (`XFS_ITRUNC_MAX_EXTENTS`).
+    pub fn wants_intents(&self, mapping: MappingId, change: Change) -> usize {
+        let goes = matches!(change, Change::Remove | Change::RemoveLast);
+        if goes { usize::from(self.items.extents(mapping).div_ceil(2)) } else { 0 }
+    }
+
+    /// The open checkpoint holds an intent until it is on the disk.
+    pub(crate) fn add_intent(&mut self, intent: Object) {
+        self.open.intents.push(intent);
+    }
+
     /// Unpins up to `count` inodes of the oldest checkpoint if it is on the disk, and frees their vectors.
     /// Appends clusters that are clean now.
     pub(crate) fn commit<T: Trace>(
@@ -474,7 +488,10 @@ impl XfsLog {
         }
         let ends = checkpoint.committed == checkpoint.items.len();
         if ends {
-            self.closed.pop_front();
+            let done = self.closed.pop_front().expect("just seen");
+            for intent in done.intents {
+                core.free_object(cpu, intent);
+            }
         }
         Some(Committed { items: items as u64, ends })
     }
@@ -499,11 +516,12 @@ impl XfsLog {
 
     // ---- for checks ----
 
-    /// Vectors in checkpoints and in reserve.
+    /// Vectors in checkpoints and in reserve, and intents.
     pub(crate) fn objects(&self) -> impl Iterator<Item = Object> + '_ {
-        let all = self.closed.iter().chain([&self.open]);
-        let used = all.flat_map(|checkpoint| &checkpoint.items[checkpoint.committed..]);
-        used.map(|(_, vector)| *vector).chain(self.items.spares())
+        let all = || self.closed.iter().chain([&self.open]);
+        let used = all().flat_map(|checkpoint| &checkpoint.items[checkpoint.committed..]);
+        let intents = all().flat_map(|checkpoint| &checkpoint.intents);
+        used.map(|(_, vector)| *vector).chain(self.items.spares()).chain(intents.copied())
     }
 
     /// What is wrong, if anything is.
