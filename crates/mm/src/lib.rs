@@ -235,6 +235,7 @@ pub mod compact {
 
 pub mod check;
 mod journals;
+mod laid_out;
 pub mod mapping;
 pub mod mem_info;
 pub mod memory;

@@ -67,7 +67,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             };
             self.mem(|mem| {
                 mem.begin_pace();
-                mem.core.alloc.pass_through(cpu, Pages(pages.into()), LAY_OUT_STEP, each);
+                mem.pass_file(cpu, Pages(pages.into()), LAY_OUT_STEP, each);
             });
             self.shared.shares.borrow_mut().add(MemcgId::ROOT, self.machine().now(), pages.into());
         }

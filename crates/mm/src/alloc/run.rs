@@ -235,30 +235,11 @@ impl<T: Trace> PageAllocator<T> {
         }
     }
 
-    /// Takes `pages` pages on `cpu`, at most `at_once` of them together, and frees them again, which nobody counts:
-    /// page cache that came and went before anybody looked. What is freed last stays on the lists of `cpu`, which have
-    /// grown by it with 6.12 and later. `each` is told of the pages.
-    pub fn pass_through(&mut self, cpu: CpuId, pages: Pages, at_once: Pages, mut each: impl FnMut(&[Pfn])) {
+    /// Takes up to `pages` pages for a file on `cpu`, as long as there are any without reclaim.
+    pub fn take_singles(&mut self, cpu: CpuId, pages: u64, taken: &mut Vec<Pfn>) {
         let gfp = Gfp::HIGHUSER_MOVABLE;
-        let events = self.events.clone();
-        let (mut left, mut taken) = (pages.0, Vec::new());
-        while left > 0 {
-            let flags = self.fast_flags(cpu, gfp);
-            let take = |_| self.alloc(cpu, gfp, Order(0), flags).page;
-            taken.extend((0..left.min(at_once.0)).map_while(take));
-            left -= taken.len() as u64;
-            each(&taken);
-            let listed = self.free_pages();
-            if taken.is_empty() {
-                break;
-            }
-            taken.iter().for_each(|&pfn| self.free(cpu, pfn, Order(0)));
-            taken.clear();
-            if self.free_pages() == listed {
-                break; // All of it is on the lists now, as more would be.
-            }
-        }
-        self.events = events;
+        let flags = self.fast_flags(cpu, gfp);
+        taken.extend((0..pages).map_while(|_| self.alloc(cpu, gfp, Order(0), flags).page));
     }
 
     /// Takes kernel memory of each kind on `cpu` and frees it again, which nobody counts: what starts a run has had
