@@ -232,24 +232,9 @@ impl Reclaim {
     ) -> u64 {
         let mut sc = ScanControl::limit(MemcgId::ROOT, 1);
         (sc.priority, sc.scanned) = (0, ScannedPart { pages: 1000, listed: 1000 });
-        let groups: Vec<MemcgId> = core.cgroups.ids().collect();
-        let shrinkers = Shrinker::ALL.into_iter().filter(|&shrinker| shrinker != Shrinker::Zswap);
-        let places = core.nodes().flat_map(|node| groups.iter().map(move |&memcg| (node, memcg)));
-        let visits: Vec<_> =
-            places.flat_map(|place| shrinkers.clone().map(move |shrinker| (place, shrinker))).collect();
         let mut total = 0;
         for round in 0.. {
-            let mut freed = 0;
-            for &((node, memcg), shrinker) in &visits {
-                let Some(mut scan) = self.begin_slab(core, cache, fs, shrinker, memcg, node, &sc) else {
-                    continue;
-                };
-                while let Some(report) = self.shrink_slab_batch(core, lru, cache, fs, cpu, &mut scan, &mut sc)
-                {
-                    freed += report.freed;
-                }
-            }
-            freed += fs.free_clean_evicted(core, cpu);
+            let freed = self.drop_round(core, lru, cache, fs, cpu, &mut sc);
             total += freed;
             if freed >> round <= 1 {
                 break;
@@ -257,6 +242,30 @@ impl Reclaim {
         }
         fs.list_emptied(core, cache);
         total
+    }
+
+    fn drop_round<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        lru: &mut Lru,
+        cache: &mut PageCache,
+        fs: &mut Fs,
+        cpu: CpuId,
+        sc: &mut ScanControl,
+    ) -> u64 {
+        let groups: Vec<MemcgId> = core.cgroups.ids().collect();
+        let mut freed = 0;
+        for (node, &memcg) in core.nodes().flat_map(|node| groups.iter().map(move |memcg| (node, memcg))) {
+            for shrinker in Shrinker::ALL.into_iter().filter(|&shrinker| shrinker != Shrinker::Zswap) {
+                let Some(mut scan) = self.begin_slab(core, cache, fs, shrinker, memcg, node, sc) else {
+                    continue;
+                };
+                while let Some(report) = self.shrink_slab_batch(core, lru, cache, fs, cpu, &mut scan, sc) {
+                    freed += report.freed;
+                }
+            }
+        }
+        freed + fs.free_clean_evicted(core, cpu)
     }
 
     /// After a pass over a node: slab pages that the reclaimer freed in it, pages that it dropped with their inodes,

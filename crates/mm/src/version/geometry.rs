@@ -270,7 +270,7 @@ impl Cache {
             Self::ExtentStatus => "ext4_extent_status",
             Self::BioVec => "biovec-max",
             Self::Bio => "bio-272",
-            Self::XfsExtentFree => "xfs_efi_item",
+            Self::XfsExtentFree => "xfs_efi_item and others",
             Self::BufferHeadPayers => "kmalloc (payers)",
         }
     }
@@ -283,6 +283,7 @@ impl Cache {
                 | Self::XfsExtra
                 | Self::XfsLogVector
                 | Self::XfsLogVectorExtents
+                | Self::XfsExtentFree
                 | Self::BufferHeadPayers
         )
     }

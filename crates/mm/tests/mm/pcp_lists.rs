@@ -302,8 +302,8 @@ fn pages_set_aside_leak_from_lists_by_type_in_2_6_32() {
 
 /// Guests of 6.12 that had laid out a file of 16 MiB had a few hundred to eight thousand pages there, with 128 MiB to
 /// 2 GiB.
-/// Its pages stay on lists, and with 6.12 these have grown; unless slabs of its tree's nodes go behind them, one after
-/// the other, which is when lists are emptied.
+/// They stay there, on lists that have grown by it, unless slabs of its tree's nodes go behind them one after the
+/// other: that empties lists of 5.13 and later.
 #[test]
 fn a_file_that_came_and_went_is_left_on_lists_unless_slabs_go_behind_it() {
     let left = |kernel: &str, pages| {

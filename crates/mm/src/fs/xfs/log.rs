@@ -23,8 +23,8 @@
 //! A task that changes something first reserves space. If less than a quarter of the log is free, the
 //! AIL is pushed; if too little is, the task waits until the tail has moved.
 //!
-//! Left out: log items of buffers beside their bytes; that 6.x adds up the size of the open checkpoint by
-//! CPU and so notices late that it is full.
+//! Left out: log items of buffers beside their bytes; that since 5.19 intents take no room in the log; that 6.x adds
+//! up the size of the open checkpoint by CPU and so notices late that it is full.
 //! Neighbours: [`super::items`], [`super::ail`]; the kernel crate writes records.
 
 use std_alloc::collections::VecDeque;
