@@ -324,7 +324,8 @@ impl<T: Trace> Memory<T> {
     }
 
     /// The thresholds that whoever writes for a cgroup keeps to: [`PageCache::dirty_domains`].
-    pub fn dirty_domains(&self, memcg: MemcgId) -> DirtyDomains {
+    pub fn dirty_domains(&mut self, memcg: MemcgId) -> DirtyDomains {
+        self.core.cgroups.flush_for_writer(memcg);
         self.cache.dirty_domains(&self.core, &self.lru, memcg)
     }
 

@@ -18,7 +18,7 @@ use mm::base::vmstat::{MemcgStat, VmEvent};
 use mm::pages::mapped::{Access, AccessAdvice};
 use mm::pages::tree::Slot;
 use mm::swapping::Accessed;
-use mm::version::rules::{FaultCount, MappedHits};
+use mm::version::rules::{FaultCount, MappedHits, WriteFault};
 use units::{NodeId, PAGE_SIZE};
 
 use crate::anon::area::{AnonArea, AnonMapping};
@@ -40,7 +40,7 @@ struct FileFault<'a> {
     /// The copies of a private mapping.
     anon: AnonId,
     major: bool,
-    waited: bool,
+    tried_again: bool,
 }
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
@@ -65,7 +65,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             return Err(Errno::Inval);
         }
         let mut fault =
-            FileFault { process, file: &file, area, page, index, anon, major: false, waited: false };
+            FileFault { process, file: &file, area, page, index, anon, major: false, tried_again: false };
         process.0.in_file_fault.set(self.accesses_count(area));
         let done = match (write, spec.shared) {
             (true, false) => self.copy_fault(&mut fault, mapping).await,
@@ -86,7 +86,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     fn count_file_fault(&self, fault: &FileFault<'_>) {
         let tries = match self.mem(|mem| mem.core.rules().fault_count) {
-            FaultCount::Tries => 1 + u64::from(fault.waited),
+            FaultCount::Tries => 1 + u64::from(fault.tried_again),
             FaultCount::Completed => 1,
         };
         let memcg = fault.process.memcg();
@@ -117,7 +117,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 self.machine().charge(CostOp::MapAround, u64::from(around.entries));
                 fault.file.mapped_pages_found(match self.mem(|mem| mem.core.rules().mapped_hits) {
                     MappedHits::Around => around.found,
-                    MappedHits::Wanted => u32::from(around.wanted && !fault.waited && !around.refaulted),
+                    MappedHits::Wanted => u32::from(around.wanted && !fault.tried_again && !around.refaulted),
                 });
                 if around.wanted {
                     return Ok(());
@@ -145,6 +145,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 if self.dirtied_enough(fault.process) {
                     self.balance_dirty_pages(fault.process, inode.device).await;
                 }
+                fault.tried_again |= self.mem(|mem| mem.core.rules().write_fault) == WriteFault::TriedAgain;
                 return Ok(());
             }
         }
@@ -184,7 +185,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let FileFault { process, file, area, index, .. } = *fault;
         let advice = self.mem(|mem| mem.cache.maps.advice(area));
         let found = self.look(&file.inode, index);
-        if !fault.waited && !matches!(found, Found::Missing) {
+        if !fault.tried_again && !matches!(found, Found::Missing) {
             file.mapped_pages_found(u32::from(advice != AccessAdvice::Random));
         }
         match found {
@@ -196,7 +197,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 let _ = self.async_mapped_readahead(process, file, index, order).await;
             }
             Found::Missing => {
-                fault.major |= !fault.waited;
+                fault.major |= !fault.tried_again;
                 let is_code = self.mem(|mem| mem.cache.maps.area(area).executable);
                 let _ = self.sync_mapped_readahead(process, file, index, advice, is_code).await;
                 let slot = self.mem(|mem| mem.cache.find(file.inode.mapping, index));
@@ -206,7 +207,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 }
             }
         }
-        fault.waited = true;
+        fault.tried_again = true;
         Ok(false)
     }
 

@@ -161,7 +161,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 Some(accessed) => {
                     if accessed.is_fault {
                         self.machine().charge(CostOp::AccessFault, 1);
-                        self.count_faults(process.memcg(), 1);
+                        self.count_fault(process.memcg());
                     }
                     page = if accessed.is_huge { (page | (HUGE_PAGES - 1)) + 1 } else { page + 1 };
                 }
@@ -238,15 +238,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
             None => self.fault_in(process, mapping.index, page).await?,
         }
-        self.count_faults(process.memcg(), 1);
+        self.count_fault(process.memcg());
         self.machine().return_to_user().await; // irqentry_exit
         Ok(())
     }
 
-    pub(crate) fn count_faults(&self, memcg: MemcgId, faults: u64) {
+    pub(crate) fn count_fault(&self, memcg: MemcgId) {
         self.mem(|mem| {
-            mem.core.alloc.events.add(VmEvent::PgFault, faults);
-            mem.core.cgroups.add_stat(memcg, NodeId(0), MemcgStat::PgFault, faults);
+            mem.core.alloc.events.add(VmEvent::PgFault, 1);
+            mem.core.cgroups.add_stat(memcg, NodeId(0), MemcgStat::PgFault, 1);
         });
     }
 

@@ -130,6 +130,17 @@ impl InFlight {
         self.transfers.iter().flatten().any(is_old)
     }
 
+    /// Whether a write of pages of a mapping that began before number `before` is on its way.
+    pub(crate) fn writes_of_before(&self, mapping: MappingId, before: u64) -> bool {
+        let is_old = |transfer: &Transfer| match transfer {
+            Transfer::Write { ranges, number, .. } => {
+                *number < before && ranges.iter().any(|range| range.mapping == mapping)
+            }
+            _ => false,
+        };
+        self.transfers.iter().flatten().any(is_old)
+    }
+
     /// Whether blocks of the journal of a disk are being written.
     pub(crate) fn writes_journal(&self, disk: u16) -> bool {
         self.transfers

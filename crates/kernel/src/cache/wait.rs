@@ -58,8 +58,24 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Waits until no page of a file is being written.
     pub(crate) async fn wait_for_writeback(&self, mapping: MappingId) {
         while self.mem(|mem| mem.cache.trees().writeback_pages(mapping)) > 0 {
-            let queue = self.shared.wait.page_writeback;
-            let _ = self.machine().wait(queue, WaitReason::PageWriteback, None).await;
+            self.wait_for_written_pages().await;
         }
+    }
+
+    /// Waits until pages of a file that are being written now are clean, or are written again. Left out: those that
+    /// another task has not sent off yet.
+    pub(crate) async fn wait_for_writes_so_far(&self, mapping: MappingId) {
+        let now = self.shared.in_flight.borrow().writes();
+        while self.mem(|mem| mem.cache.trees().writeback_pages(mapping)) > 0
+            && self.shared.in_flight.borrow().writes_of_before(mapping, now)
+        {
+            self.wait_for_written_pages().await;
+        }
+    }
+
+    /// Sleeps until pages of any file have been written.
+    pub(crate) async fn wait_for_written_pages(&self) {
+        let queue = self.shared.wait.page_writeback;
+        let _ = self.machine().wait(queue, WaitReason::PageWriteback, None).await;
     }
 }

@@ -146,10 +146,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let device = self.shared.files.borrow().device(disk);
         while let Some((block, is_written)) = self.mem(|mem| mem.journal_checkpoint(disk)) {
             if is_written {
-                let _ = self
-                    .machine()
-                    .wait(self.shared.wait.page_writeback, WaitReason::PageWriteback, None)
-                    .await;
+                self.wait_for_written_pages().await;
                 continue;
             }
             let mut plug = Plug::default();

@@ -140,9 +140,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         pages
     }
 
+    /// Counted one by one, as cgroups may be told of them in batches.
     fn take_faults(&self, memcg: MemcgId, faults: u32) {
         self.machine().charge(CostOp::AccessFault, faults.into());
-        self.count_faults(memcg, faults.into());
+        (0..faults).for_each(|_| self.count_fault(memcg));
     }
 
     /// Moves a process to `memcg`: what it allocates from here on is charged there, what it has is not

@@ -3,9 +3,12 @@
 //! Where pages go on the disk is decided when they are first written: files that are written one
 //! after the other lie one behind the other, so their pages are merged. Next: [`super::plug`].
 
+use std::ops::Range;
 use std::rc::Rc;
 
 use mm::base::event::Trace;
+use mm::base::frame::PageFlags;
+use mm::pages::tree::Slot;
 
 use crate::files::inode::Inode;
 use crate::fs::Filesystem;
@@ -37,30 +40,79 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 continue;
             };
             inode.writeback_index.set(first + count);
-            let grows = first + count > inode.mapped_pages();
-            self.allocate_blocks(inode, first, count);
-            self.add_to_plug(inode, first, count, plug);
-            if grows {
-                self.note_end(inode, plug);
-            }
-            self.give_bio(inode, plug).await;
-            if grows {
-                self.with_plug(plug, self.log_extend(inode)).await;
-            }
+            self.write_run(inode, first, count, plug).await;
             written += u64::from(count);
-            self.machine().charge(CostOp::WritebackPage, u64::from(count));
-            plug.without_rest += count;
-            if plug.without_rest >= PAGES_AT_A_TIME {
-                plug.without_rest = 0;
-                self.machine().cond_resched().await; // write_cache_pages
+        }
+        self.charge_inode(written > 0);
+        written
+    }
+
+    /// Writes those pages of `tagged` that are still dirty, once what is being written of them from before is done
+    /// (`WB_SYNC_ALL`).
+    pub(crate) async fn write_tagged(&self, inode: &Rc<Inode>, tagged: Vec<Range<u32>>, plug: &mut Plug) {
+        let mut has_written = false;
+        for Range { start: mut from, end } in tagged {
+            loop {
+                self.wait_for_request_slot(inode, plug).await;
+                if inode.is_orphan() {
+                    return;
+                }
+                let next = self.mem(|mem| mem.cache.trees().next_dirty(inode.mapping, from));
+                let Some(dirty) = next.filter(|&dirty| dirty < end) else { break };
+                if self.is_being_written(inode, dirty) {
+                    self.submit_plug(plug);
+                    self.wait_for_written_pages().await;
+                    continue;
+                }
+                let run = REQUEST_PAGES.min(end - dirty);
+                let started = self.mem(|mem| mem.start_writeback(inode.mapping, dirty, run));
+                from = dirty + 1; // Behind one that the journal has, which is clean for that.
+                let Some((first, count)) = started else { continue };
+                if first == dirty {
+                    from = first + count;
+                }
+                inode.writeback_index.set(from);
+                self.write_run(inode, first, count, plug).await;
+                has_written = true;
             }
         }
-        let chunks = u64::from(written > 0);
+        self.charge_inode(has_written);
+    }
+
+    fn is_being_written(&self, inode: &Inode, index: u32) -> bool {
+        self.mem(|mem| match mem.cache.find(inode.mapping, index) {
+            Slot::Page(pfn) => mem.core.alloc.frames.flags(pfn).has(PageFlags::WRITEBACK),
+            _ => false,
+        })
+    }
+
+    /// Pages whose writeback has begun get blocks, and join others in a request.
+    async fn write_run(&self, inode: &Rc<Inode>, first: u32, count: u32, plug: &mut Plug) {
+        let grows = first + count > inode.mapped_pages();
+        self.allocate_blocks(inode, first, count);
+        self.add_to_plug(inode, first, count, plug);
+        if grows {
+            self.note_end(inode, plug);
+        }
+        self.give_bio(inode, plug).await;
+        if grows {
+            self.with_plug(plug, self.log_extend(inode)).await;
+        }
+        self.machine().charge(CostOp::WritebackPage, u64::from(count));
+        plug.without_rest += count;
+        if plug.without_rest >= PAGES_AT_A_TIME {
+            plug.without_rest = 0;
+            self.machine().cond_resched().await; // write_cache_pages
+        }
+    }
+
+    /// What it costs to write an inode with pages.
+    fn charge_inode(&self, has_written: bool) {
+        let chunks = u64::from(has_written);
         self.machine().charge(CostOp::WritebackInode, chunks);
         if self.shared.filesystem == Filesystem::Ext4 {
             self.machine().charge(CostOp::WritebackInodeExt4, chunks);
         }
-        written
     }
 
     /// Starts writing the dirty pages of a range, and does not wait for them.
@@ -78,17 +130,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 mem.start_writeback(inode.mapping, dirty, REQUEST_PAGES.min(left))
             });
             let Some((begun, count)) = started else { break };
-            let grows = begun + count > inode.mapped_pages();
-            self.allocate_blocks(inode, begun, count);
-            self.add_to_plug(inode, begun, count, &mut plug);
-            if grows {
-                self.note_end(inode, &mut plug);
-            }
-            self.give_bio(inode, &mut plug).await;
-            if grows {
-                self.with_plug(&mut plug, self.log_extend(inode)).await;
-            }
-            self.machine().charge(CostOp::WritebackPage, u64::from(count));
+            self.write_run(inode, begun, count, &mut plug).await;
             from = begun + count;
         }
         self.submit_plug(&mut plug);

@@ -14,24 +14,17 @@ use crate::tasks::process::Process;
 use crate::writeback::request::Plug;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// Writes all dirty pages of a file and waits for them.
+    /// Writes the pages of a file that are dirty now, and waits for all that are being written then. What others dirty
+    /// in the meantime, or write, is not waited for (`filemap_write_and_wait`).
     pub(crate) async fn write_and_wait(&self, inode: &Rc<Inode>) {
         let mut plug = Plug::default();
-        while !inode.is_orphan() && self.mem(|mem| mem.cache.trees().dirty_pages(inode.mapping)) > 0 {
-            let written = self.write_pages(inode, u64::MAX, &mut plug).await;
-            self.submit_plug(&mut plug);
-            if written == 0 {
-                if inode.is_orphan() {
-                    return;
-                }
-                // What is left is dirty and still being written from before.
-                self.wait_for_writeback(inode.mapping).await;
-            }
-        }
+        let tagged = self.mem(|mem| mem.cache.dirty_ranges(inode.mapping));
+        self.write_tagged(inode, tagged, &mut plug).await;
+        self.submit_plug(&mut plug);
         if inode.gone.get() {
             return;
         }
-        self.wait_for_writeback(inode.mapping).await;
+        self.wait_for_writes_so_far(inode.mapping).await;
         // It stays on the flusher's list, where the next round finds it clean.
         if !inode.is_orphan() && self.mem(|mem| mem.cache.trees().dirty_pages(inode.mapping)) == 0 {
             self.mem(|mem| mem.set_inode_dirty(inode.mapping, false));

@@ -105,7 +105,7 @@ impl Memcgs {
     /// Whether anybody goes by how many updates there were.
     #[inline]
     fn counts_updates(&self) -> bool {
-        self.freshness == StatFreshness::Threshold
+        self.freshness == StatFreshness::Threshold || self.just_booted
     }
 
     /// A counter changed by `by`, modulo 2^64, and somebody goes by that. Not inlined: callers are, in the hottest
@@ -261,30 +261,52 @@ impl Memcgs {
         }
     }
 
+    /// A counter of the subtree over all nodes, as writers see it who go by its share of dirty pages
+    /// (`mem_cgroup_wb_stats`): exact up to 5.15, later as reclaim does, which they flush for alike.
+    pub(crate) fn writer_stat(&self, memcg: MemcgId, stat: MemcgStat) -> u64 {
+        let on = |node| match self.freshness {
+            StatFreshness::Live | StatFreshness::Batched => self.live_stat(memcg, node, stat),
+            StatFreshness::Threshold | StatFreshness::Periodic => self.reclaim_stat(memcg, node, stat),
+        };
+        self.nodes().map(on).sum()
+    }
+
+    fn nodes(&self) -> impl Iterator<Item = NodeId> + use<> {
+        (0..self.nodes).map(|node| NodeId(u8::try_from(node).expect("nodes are numbered in 8 bits")))
+    }
+
     /// A counter of the subtree over all nodes, as a reader of `memory.stat` sees it. Call
     /// [`Self::flush_for_read`] before.
     pub fn read_stat(&self, memcg: MemcgId, stat: MemcgStat) -> u64 {
-        (0..self.nodes)
-            .map(|node| {
-                let node = NodeId(u8::try_from(node).expect("nodes are numbered in 8 bits"));
-                self.reclaim_stat(memcg, node, stat)
-            })
-            .sum()
+        self.nodes().map(|node| self.reclaim_stat(memcg, node, stat)).sum()
     }
 
     /// The machine has just booted, which [`Self::flush_for_reclaim`] heeds up to the first flush of the whole tree.
     pub fn set_just_booted(&mut self) {
-        self.just_booted = true;
+        self.just_booted = self.freshness == StatFreshness::Periodic;
     }
 
-    /// Flushes before a reclaim pass of the subtree of `target` if the kernel would: 6.1 does once the pending
-    /// updates exceed its threshold, 6.12 leaves it to the 2 s worker; before there was nothing to flush. As long as
-    /// that worker did not run since boot, 6.12 takes it to be late and flushes in each pass (measured: the first two
-    /// seconds of guests of 6.12 are those of 6.1).
+    /// Before a writer of `memcg` looks at its share: as [`Self::flush_for_reclaim`]. Those of the root have none.
+    pub(crate) fn flush_for_writer(&mut self, memcg: MemcgId) {
+        if memcg != MemcgId::ROOT {
+            self.flush_for_reclaim(memcg);
+        }
+    }
+
+    /// Flushes before a reclaim pass of the subtree of `target` if the kernel would: 6.1 does once the pending updates
+    /// exceed its threshold, 6.12 leaves it to the 2 s worker; before there was nothing to flush. As long as that one
+    /// did not run since boot, 6.12 takes it to be late and flushes as 6.1 does (measured: the first two seconds of
+    /// guests of 6.12 are those of 6.1), but for what is pending of each cgroup: here of all.
     pub fn flush_for_reclaim(&mut self, target: MemcgId) {
+        if self.pending <= self.stocks.len() as u64 {
+            return;
+        }
         match self.freshness {
-            StatFreshness::Threshold if self.pending > self.stocks.len() as u64 => self.flush(MemcgId::ROOT),
-            StatFreshness::Periodic if self.just_booted => self.flush(target),
+            StatFreshness::Threshold => self.flush(MemcgId::ROOT),
+            StatFreshness::Periodic if self.just_booted => {
+                self.flush(target);
+                self.pending = 0;
+            }
             _ => {}
         }
     }

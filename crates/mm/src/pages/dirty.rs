@@ -9,6 +9,8 @@
 //! Left out: writes that fail. Thresholds and the pace of writers: [`crate::pages::pace`]. Who sleeps and who
 //! writes is up to the driver, `writeback.rs` of the kernel crate.
 
+use core::ops::Range;
+
 use std_alloc::vec::Vec;
 
 use units::{Nanos, NodeId, Pfn};
@@ -104,9 +106,9 @@ impl PageCache {
         if memcg == MemcgId::ROOT || core.rules().cgroup_writeback == CgroupWriteback::Absent {
             return DirtyDomains::of_machine(machine);
         }
-        let live = |stat| core.nodes().map(|node| core.cgroups.live_stat(memcg, node, stat)).sum::<u64>();
-        let (dirty, writeback) = (live(MemcgStat::FileDirty), live(MemcgStat::FileWriteback));
-        let file = live(MemcgStat::InactiveFile) + live(MemcgStat::ActiveFile);
+        let stat = |stat| core.cgroups.writer_stat(memcg, stat);
+        let (dirty, writeback) = (stat(MemcgStat::FileDirty), stat(MemcgStat::FileWriteback));
+        let file = stat(MemcgStat::InactiveFile) + stat(MemcgStat::ActiveFile);
         let clean = dirtyable.saturating_sub(machine.dirty);
         let clean_of_others = clean.saturating_sub(file.saturating_sub(dirty));
         let headroom = core.cgroups.headroom(memcg).min(clean_of_others);
@@ -166,6 +168,20 @@ impl PageCache {
         core.cgroups.add_stat(core.page_memcg(pfn), node, MemcgStat::FileDirty, pages);
         core.alloc.events.add(VmEvent::NrDirtied, pages);
         true
+    }
+
+    /// Runs of dirty pages of `mapping`, some perhaps being written (`tag_pages_for_writeback`).
+    pub fn dirty_ranges(&self, mapping: MappingId) -> Vec<Range<u32>> {
+        let (mut ranges, mut from) = (Vec::new(), 0);
+        while let Some(start) = self.trees.next_dirty(mapping, from) {
+            let mut end = start + 1;
+            while self.trees.is_dirty(mapping, end) {
+                end += 1;
+            }
+            ranges.push(start..end);
+            from = end;
+        }
+        ranges
     }
 
     /// Starts writeback of the first run of dirty pages of `mapping` at or behind `from`, at most

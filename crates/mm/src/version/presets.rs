@@ -143,6 +143,7 @@ const RULES_2632: Rules = Rules {
     advised_access: AdvisedAccess::RandomCounts,
     fault_around: FaultAround::None,
     fault_count: FaultCount::Tries,
+    write_fault: WriteFault::Holding,
     mapped_hits: MappedHits::Around,
     code_readahead: CodeReadahead::Around,
     inode_lru: InodeLru::WithPages,
@@ -303,7 +304,11 @@ const RULES_54: Rules = RULES_53.edited(&[
     Rule::ColdAdvice(ColdAdvice::Heeded),
 ]);
 
-const RULES_55: Rules = RULES_54.edited(&[Rule::Aging(Aging::Root), Rule::MemcgWalk(MemcgWalk::Full)]);
+const RULES_55: Rules = RULES_54.edited(&[
+    Rule::Aging(Aging::Root),
+    Rule::MemcgWalk(MemcgWalk::Full),
+    Rule::WriteFault(WriteFault::TriedAgain),
+]);
 
 const RULES_57: Rules = RULES_55.edited(&[
     Rule::SiblingShares(SiblingShares::ByClaim),

@@ -117,6 +117,7 @@ rules! {
     advised_access: AdvisedAccess,
     fault_around: FaultAround,
     fault_count: FaultCount,
+    write_fault: WriteFault,
     mapped_hits: MappedHits,
     code_readahead: CodeReadahead,
     inode_lru: InodeLru,

@@ -70,10 +70,13 @@ fn a_cgroup_may_have_a_share_dirty_of_its_pages_and_of_what_its_limit_leaves() {
         }
         (world, group)
     };
-    let (world, group) = with(CgroupWriteback::Absent);
+    let (mut world, group) = with(CgroupWriteback::Absent);
     assert_eq!(world.mem.dirty_domains(group).group, None);
-    let (world, group) = with(CgroupWriteback::OwnShare);
+    let (mut world, group) = with(CgroupWriteback::OwnShare);
     assert_eq!(world.mem.dirty_domains(ROOT).group, None);
+    let before = world.mem.dirty_domains(group).group.expect("a share of its own");
+    assert_eq!(before.dirty, 0, "as of the last flush");
+    world.mem.core.cgroups.flush_periodic();
     let domains = world.mem.dirty_domains(group);
     assert_eq!(domains.machine, world.mem.dirty_limits());
     let own = domains.group.expect("a share of its own");

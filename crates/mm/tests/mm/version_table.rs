@@ -148,6 +148,9 @@ fn every_version_decides_as_its_sources_say() {
     what counts as a fault
       FaultCount(Tries): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1
       FaultCount(Completed): 6.12 7.2 +faults-count-once
+    how a write fault on a shared mapping ends
+      WriteFault(Holding): 2.6.32 4.19 4.20-rc1 5.3 5.4
+      WriteFault(TriedAgain): 5.5 5.7 5.10 6.1 6.12 7.2
     pages that a fault around counts as found
       MappedHits(Around): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12
       MappedHits(Wanted): 7.2 +one-mapped-hit
@@ -234,6 +237,7 @@ fn every_version_decides_as_its_sources_say() {
     direct reclaim between two priorities
       DirectPause(Paused): 2.6.32
       DirectPause(None): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
+    draining of all per-CPU lists
     direct reclaim while the reserve is nearly gone
       ReserveThrottle(Off): 2.6.32
       ReserveThrottle(Waits): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2

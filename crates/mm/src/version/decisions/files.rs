@@ -69,6 +69,14 @@ decisions! {
         Completed,
     }
 
+    /// How a write to a shared mapping waits for writeback, once it has made its page dirty (MAPPED 2.3).
+    WriteFault = "how a write fault on a shared mapping ends" {
+        /// Within the fault (up to 5.4).
+        Holding,
+        /// Having let go of the address space, whether or not it has to wait: so the fault is tried again (5.5).
+        TriedAgain,
+    }
+
     /// What fault-around counts as found, which lets a file be read around further (MAPPED 3.2).
     MappedHits = "pages that a fault around counts as found" {
         /// Each that it finds, also for the fault that has just read them (up to 7.1).

@@ -282,6 +282,10 @@ async fn mapped(linux: SimKernel) {
     let code = linux.map_file(&process, &code, 0, half, how).expect("a file");
     let _ = linux.touch_reading(&process, code, 100, 1).await;
     let _ = linux.read_ahead(&process, &stream, 0, 16 * MIB).await;
+    // Pages that are there are written to.
+    let how = MapHow { shared: true, writable: true, ..MapHow::default() };
+    let written = linux.map_file(&process, &hot, 0, half, how).expect("a file");
+    let _ = linux.touch(&process, written, 0, MIB / PAGE).await;
     linux.process_exit(&process);
 }
 
@@ -330,6 +334,13 @@ async fn limits(linux: SimKernel) {
     let mut tasks: Vec<Play> = readers.into_iter().map(reader).collect();
     tasks.push(Box::pin(create(linux.clone(), "P/A", 400)));
     together(&linux, tasks).await;
+    // More than a batch above `memory.high` in one call.
+    let at_once = process(&linux, "at once", "Q").await;
+    linux.lay_out_file("at once", Bytes(4 * MIB)).expect("a new file");
+    if let Ok(file) = linux.open(&at_once, "at once", false).await {
+        let _ = linux.read(&at_once, &file, 0, 4 * MIB).await;
+    }
+    linux.process_exit(&at_once);
     for name in ["P/A", "P/B/y"] {
         assert_eq!(linux.cgroup_remove(name).is_ok(), has_groups(&linux), "nobody is in it");
     }
