@@ -25,7 +25,7 @@ use crate::files::table::Files;
 use crate::fs::Filesystem;
 use crate::handle::{Kernel, Shared};
 use crate::machine::{CostOp, KernelBuild, LaidOut, Machine, WaitReason};
-use crate::queues::{CompactionThreads, NodeQueues, ReadQueues, WriteQueues};
+use crate::queues::{CompactionThreads, Drains, NodeQueues, ReadQueues, Vmpressure, WriteQueues};
 use crate::tasks::process::Processes;
 use crate::writeback::inodes::Flusher;
 
@@ -95,6 +95,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let node_count = config.layout.nodes.len();
         let queues = (0..node_count).map(|_| NodeQueues::new(&machine)).collect();
         let pressure = mem.core.alloc.zones().iter().map(|_| machine.new_queue()).collect();
+        let vmpressure = Vmpressure::new(&machine, mem.core.rules().cgroups);
         let frames = if machine.is_free(CostOp::FirstUse) { 0 } else { mem.core.alloc.frames.len() };
         let compaction = CompactionThreads::new(&machine, node_count);
         let cpu_pace = CpuPace::new(mem.dirty_limits().threshold, u32::from(machine.cpu_count()));
@@ -123,6 +124,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 congestion: RefCell::default(),
                 cpu_paces,
                 pressure,
+                vmpressure,
+                drains: Drains::new(&machine),
                 shares: RefCell::default(),
                 flushers: RefCell::new(disks.map(|_| Flusher::new(machine.new_queue())).collect()),
                 plugs: RefCell::default(),
@@ -173,6 +176,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 machine.spawn(&format!("kcompactd{node}"), None, async move { kernel.kcompactd(node).await });
             }
         }
+        self.start_vmpressure();
+        self.start_drainers();
         if rules.huge_pages == HugePages::On {
             let kernel = self.clone();
             machine.spawn("khugepaged", None, async move { kernel.khugepaged().await });

@@ -25,7 +25,9 @@ use crate::files::descriptor::Closed;
 use crate::files::table::Files;
 use crate::fs::Filesystem;
 use crate::machine::{Machine, QueueId, TaskId};
-use crate::queues::{CompactionThreads, JournalThread, NodeQueues, ReadQueues, WriteQueues};
+use crate::queues::{
+    CompactionThreads, Drains, JournalThread, NodeQueues, ReadQueues, Vmpressure, WriteQueues,
+};
 use crate::section::Site;
 use crate::tasks::process::Processes;
 use crate::time::{jiffy, ticks_from};
@@ -61,6 +63,8 @@ pub(crate) struct Shared<M: Machine, T: Trace> {
     pub(crate) cpu_paces: RefCell<Vec<CpuPace>>,
     /// By zone: those who wait for pressure on it to ease.
     pub(crate) pressure: Vec<QueueId>,
+    pub(crate) vmpressure: Vmpressure,
+    pub(crate) drains: Drains,
     /// One for each disk.
     pub(crate) flushers: RefCell<Vec<Flusher>>,
     pub(crate) shares: RefCell<Shares>,

@@ -95,6 +95,8 @@ pub enum WaitReason {
     FlusherIdle,
     /// One jiffy because another task runs the OOM killer.
     OomLock,
+    /// Workers drain the per-CPU lists: `drain_all_pages`.
+    ListDrain,
     /// The program itself asked to sleep.
     UserSleep,
     /// A program waits for another task of its own.
@@ -247,6 +249,8 @@ pub struct KernelBuild {
     pub page_tables: PageTables,
     /// What is missing as it is built for one CPU (`CONFIG_SMP=n`); none: it is for many.
     pub uniprocessor: Option<Uniprocessor>,
+    /// When it preempts tasks inside itself; none: as its version does on most machines.
+    pub preemption: Option<BuiltPreemption>,
     /// Where stacks of tasks lie.
     pub stacks: Stacks,
     /// What the first process of a run costs by itself.
@@ -265,6 +269,15 @@ pub struct KernelBuild {
     pub requests_max: Option<u32>,
     /// Pages of one request to a disk (`max_sectors_kb`); none: 1280 KiB, since 6.14 4 MiB.
     pub request_pages_max: Option<u32>,
+}
+
+/// Preemption inside a kernel, where its build decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BuiltPreemption {
+    /// At `cond_resched()` alone (`PREEMPT_NONE`).
+    None,
+    /// Also where it might sleep (`PREEMPT_VOLUNTARY`).
+    Voluntary,
 }
 
 /// A kernel for one CPU: it has no worker that tends per-CPU statistics and lists, and each switch of tasks ends a

@@ -2,11 +2,12 @@
 //!
 //! Plain state: the drivers of each mechanism, all above [`crate::handle`], read and write it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
-use mm::base::ids::MappingId;
+use mm::base::ids::{MappingId, MemcgId};
 use mm::base::layout::ZoneKind;
+use mm::version::rules::Cgroups;
 use units::{Nanos, Order};
 
 use crate::machine::{Machine, QueueId};
@@ -105,6 +106,41 @@ impl CompactionThreads {
     pub(crate) fn new(machine: &impl Machine, nodes: usize) -> Self {
         let queues = (0..nodes).map(|_| machine.new_queue()).collect();
         Self { queues, requests: RefCell::new(vec![KcompactdRequest::default(); nodes]) }
+    }
+}
+
+/// What was scanned, and who tells of that: see [`crate::reclaim::vmpressure`].
+#[derive(Debug)]
+pub(crate) struct Vmpressure {
+    /// Of each cgroup since its worker ran.
+    pub(crate) scanned: RefCell<Vec<u64>>,
+    /// Of each CPU: its worker, and the cgroups that this one is to look at.
+    pub(crate) workers: Vec<(QueueId, RefCell<Vec<MemcgId>>)>,
+}
+
+impl Vmpressure {
+    /// Nobody tells where there is no memory controller.
+    pub(crate) fn new(machine: &impl Machine, cgroups: Cgroups) -> Self {
+        let cpus = if cgroups == Cgroups::Off { 0 } else { machine.cpu_count() };
+        let workers = (0..cpus).map(|_| (machine.new_queue(), RefCell::default())).collect();
+        Self { scanned: RefCell::default(), workers }
+    }
+}
+
+/// Who drains per-CPU lists, where workers do: see [`crate::alloc::drain`].
+#[derive(Debug)]
+pub(crate) struct Drains {
+    /// The worker of each CPU.
+    pub(crate) workers: Vec<QueueId>,
+    /// Of those who were asked, how many are not done.
+    pub(crate) left: Cell<u16>,
+    pub(crate) done: QueueId,
+}
+
+impl Drains {
+    pub(crate) fn new(machine: &impl Machine) -> Self {
+        let workers = (0..machine.cpu_count()).map(|_| machine.new_queue()).collect();
+        Self { workers, left: Cell::new(0), done: machine.new_queue() }
     }
 }
 

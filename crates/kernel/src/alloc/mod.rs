@@ -2,6 +2,7 @@
 //!
 //! Start with [`page`], then [`slow_path`].
 
+pub mod drain;
 pub mod kills;
 pub mod oom;
 pub mod oom_watch;

@@ -17,7 +17,7 @@ use crate::alloc::oom_watch::OomCall;
 use crate::alloc::purpose::Purpose;
 use crate::alloc::report::OomControl;
 use crate::handle::Kernel;
-use crate::machine::{CostOp, Machine, WaitReason};
+use crate::machine::{Machine, WaitReason};
 use crate::section::{Section, Site};
 use crate::tasks::process::Process;
 
@@ -89,7 +89,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                     Err(Outcome::Freed(freed))
                 }
                 Next::Drain => {
-                    self.drain_for(gfp);
+                    self.drain_for(gfp).await;
                     Err(Outcome::NoPage)
                 }
                 Next::Unreserve => Err(Outcome::Unreserved(self.unreserve_highatomic(gfp, true))),
@@ -167,10 +167,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     /// Reclaim made progress, but others took it all: pages on per-CPU lists may be left.
-    fn drain_for(&self, gfp: Gfp) {
+    async fn drain_for(&self, gfp: Gfp) {
         let _ = self.unreserve_highatomic(gfp, false);
-        let _ = self.mem(|mem| mem.core.alloc.drain_all());
-        self.machine().charge(CostOp::DrainCpu, u64::from(self.machine().cpu_count()));
+        self.drain_lists().await;
     }
 
     /// Gives a pageblock of the reserves back that the request could use; unless `force`, each zone

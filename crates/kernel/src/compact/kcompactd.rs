@@ -14,7 +14,7 @@ use mm::version::rules::Compaction;
 use units::{NodeId, Order};
 
 use crate::handle::Kernel;
-use crate::machine::{CostOp, Machine, WaitReason};
+use crate::machine::{Machine, WaitReason};
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// The thread.
@@ -91,11 +91,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 CompactResult::Success => self.mem(|mem| mem.compaction_succeeded(zone, order, false)),
                 CompactResult::PartialSkipped | CompactResult::Complete => {
                     // Pages on per-CPU lists may be all that is missing.
-                    self.mem(|mem| {
-                        let _ = mem.core.alloc.drain_all();
-                        mem.defer_compaction(zone, order);
-                    });
-                    self.machine().charge(CostOp::DrainCpu, u64::from(self.machine().cpu_count()));
+                    self.drain_lists().await;
+                    self.mem(|mem| mem.defer_compaction(zone, order));
                 }
                 _ => {}
             }

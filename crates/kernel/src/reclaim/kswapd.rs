@@ -17,7 +17,7 @@ use units::{NodeId, Order};
 use crate::alloc::purpose::Purpose;
 use crate::alloc::report::OomControl;
 use crate::handle::Kernel;
-use crate::machine::{CostOp, Machine, WaitReason, Woken};
+use crate::machine::{BuiltPreemption, CostOp, Machine, WaitReason, Woken};
 use crate::section::{Section, Site};
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
@@ -83,7 +83,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                     if wake {
                         machine.wake_all(waiters);
                     }
-                    machine.cond_resched().await; // kthread_freezable_should_stop
+                    if machine.build().preemption != Some(BuiltPreemption::None) {
+                        machine.cond_resched().await; // kthread_freezable_should_stop
+                    }
                 }
                 BalanceNext::Done { boosted } => {
                     machine.charge(CostOp::WalkMemcg, 1);

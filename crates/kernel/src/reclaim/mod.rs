@@ -10,4 +10,5 @@ pub mod pass;
 pub mod pause;
 pub mod run;
 pub mod throttle;
+pub mod vmpressure;
 pub mod wake;

@@ -24,7 +24,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         sc.note_time(self.machine().now());
         let (start, scanned) = (sc.nr_reclaimed, sc.nr_scanned);
         loop {
-            let before = sc.nr_reclaimed;
+            let (before, scanned) = (sc.nr_reclaimed, sc.nr_scanned);
             let mut walk = self.mem(|mem| mem.begin_pass(node, sc));
             let mut visited = None;
             while let Some(memcg) = self.mem(|mem| mem.next_memcg(&mut walk, visited, sc)) {
@@ -34,6 +34,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
             self.machine().charge(CostOp::WalkMemcg, walk.take_steps());
             self.mem(|mem| mem.credit_slab(sc));
+            self.note_vmpressure(sc, sc.nr_scanned - scanned);
             let freed = sc.nr_reclaimed - before;
             if !self.mem(|mem| mem.should_continue_reclaim(node, sc, freed)) {
                 break;

@@ -55,6 +55,12 @@ impl<T: Trace> PageAllocator<T> {
         let _ = self.drain_all();
     }
 
+    /// Whether there are pages on the lists of `cpu`.
+    pub fn has_listed(&self, cpu: CpuId) -> bool {
+        let first = cpu.index() * self.zones.len();
+        self.pcps[first..first + self.zones.len()].iter().any(|list| list.count() > 0)
+    }
+
     /// The periodic work on the lists of `cpu`, about once a second (6.7): a list that has grown
     /// shrinks again. Returns the pages that went back to their zones.
     pub fn tick(&mut self, cpu: CpuId) -> Pages {

@@ -171,6 +171,7 @@ const RULES_2632: Rules = Rules {
     backoff: Backoff::CongestionWait,
     device_congestion: DeviceCongestion::Marked,
     direct_pause: DirectPause::Paused,
+    list_drain: ListDrain::Caller,
     reserve_throttle: ReserveThrottle::Off,
     kswapd_done: KswapdDone::EveryZone,
     kswapd_sleep: KswapdSleep::AtOnce,
@@ -266,6 +267,7 @@ const RULES_419: Rules = RULES_2632.edited(&[
     Rule::Backoff(Backoff::WaitIffCongested),
     Rule::DeviceCongestion(DeviceCongestion::Never),
     Rule::DirectPause(DirectPause::None),
+    Rule::ListDrain(ListDrain::Workers),
     Rule::ReserveThrottle(ReserveThrottle::Waits),
     Rule::KswapdDone(KswapdDone::SomeZone),
     Rule::KswapdSleep(KswapdSleep::Dozes),
@@ -334,6 +336,7 @@ const RULES_510: Rules = RULES_57.edited(&[
 ]);
 
 const RULES_61: Rules = RULES_510.edited(&[
+    Rule::ListDrain(ListDrain::Caller),
     Rule::WatermarkScaleRange(WatermarkScaleRange::UpTo3000),
     Rule::HighOvercharge(HighOvercharge::AtOnce),
     Rule::ProtectedScan(ProtectedScan::ScaledAndSkipped),

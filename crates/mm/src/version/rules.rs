@@ -145,6 +145,7 @@ rules! {
     backoff: Backoff,
     device_congestion: DeviceCongestion,
     direct_pause: DirectPause,
+    list_drain: ListDrain,
     reserve_throttle: ReserveThrottle,
     kswapd_done: KswapdDone,
     kswapd_sleep: KswapdSleep,

@@ -56,7 +56,10 @@ impl WaitKind {
             | WaitReason::LogWrite
             | WaitReason::LogSpace
             | WaitReason::InodeReclaim => Self::Io,
-            WaitReason::DirtyThrottle | WaitReason::OverHigh | WaitReason::OomLock => Self::Pause,
+            WaitReason::DirtyThrottle
+            | WaitReason::OverHigh
+            | WaitReason::OomLock
+            | WaitReason::ListDrain => Self::Pause,
             WaitReason::KswapdIdle
             | WaitReason::KswapdDoze
             | WaitReason::KcompactdIdle
@@ -98,6 +101,7 @@ pub const fn kernel_name(reason: WaitReason) -> &'static str {
         WaitReason::DirtyThrottle => "balance_dirty_pages",
         WaitReason::OverHigh => "mem_cgroup_handle_over_high",
         WaitReason::OomLock => "oom_lock",
+        WaitReason::ListDrain => "drain_all_pages",
         WaitReason::KswapdIdle => "kswapd asleep",
         WaitReason::KswapdDoze => "kswapd dozing",
         WaitReason::KcompactdIdle => "kcompactd asleep",

@@ -142,11 +142,10 @@ impl Sharing {
                 let average = average(there).unwrap_or(base);
                 let others = there.len() as i64;
                 let owed = match share.lag {
-                    // Who owes stays in the queue until the others have caught up.
-                    ..0 => (average - share.vruntime).clamp(share.lag, 0),
-                    // It moves the average itself.
-                    lag if others > 0 => lag * (others + 1) / others,
-                    _ => 0,
+                    _ if others == 0 => 0,
+                    // Who owes stays in the queue until the others have caught up. It moves the average itself.
+                    lag @ ..0 => (average - share.vruntime).clamp(lag * (others + 1) / others, 0),
+                    lag => lag * (others + 1) / others,
                 };
                 share.vruntime = average - owed;
                 share.deadline = share.vruntime + self.request;
@@ -332,7 +331,7 @@ mod tests {
             (sleeper.vruntime - others, sleeper.deadline - sleeper.vruntime)
         };
         let request = 3 * MS / 2;
-        assert_eq!(comes_back(12 * MS, 10 * MS), (MS, request), "woken at once, it owes what it owed");
+        assert_eq!(comes_back(12 * MS, 10 * MS), (2 * MS, request), "woken at once, it is where it was");
         assert_eq!(comes_back(12 * MS, 20 * MS), (0, request), "the others have caught up");
         assert_eq!(comes_back(8 * MS, 20 * MS), (-2 * MS, request), "one more joins, so twice its lag");
         assert_eq!(comes_back(-90 * MS, 20 * MS), (-8 * MS, request), "no more than a tick, twice");

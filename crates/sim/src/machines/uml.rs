@@ -37,7 +37,8 @@
 //! for.
 
 use kernel::machine::{
-    CostOp, Grown, KernelBuild, LaidOut, OwnPages, ProcessCost, RunCost, Stacks, Uniprocessor,
+    BuiltPreemption, CostOp, Grown, KernelBuild, LaidOut, OwnPages, ProcessCost, RunCost, Stacks,
+    Uniprocessor,
 };
 use mm::base::layout::{
     FollowTables, HugeSupport, MemoryLayout, NodeLayout, PageTables, ZoneKind, ZoneLayout,
@@ -111,6 +112,7 @@ pub(super) fn follow(hardware: &mut Hardware, kernel: &Version) {
         since_boot: Some(measured.since_boot),
         page_tables: PageTables::UserMode(measured.follow),
         uniprocessor: (hardware.cpus == 1).then_some(Uniprocessor { page_lists: measured.page_lists }),
+        preemption: Some(measured.preemption),
         stacks: Stacks::Contiguous,
         first_process: process_cost(measured.follow),
         process: process_cost(measured.follow),
@@ -215,6 +217,8 @@ struct MeasuredKernel {
     kept: [u64; KEPT_AT.len()],
     /// Of that, slab: unreclaimable, reclaimable. The same at all sizes, within 2 % of the first.
     slab: [u64; 2],
+    /// `CONFIG_PREEMPT_*` of its package: User-Mode Linux has no other one up to 6.12, and none lazy.
+    preemption: BuiltPreemption,
     /// Whether per-CPU lists hold any pages on one CPU.
     page_lists: bool,
     /// Bytes of an inode of ext4, of XFS, of its log item, of a buffer head.
@@ -239,6 +243,7 @@ const MEASURED: [MeasuredKernel; 4] = [
         not_hashed: 0,
         kept: [2_666, 3_422, 4_490, 4_706],
         slab: [2_186, 138],
+        preemption: BuiltPreemption::None,
         page_lists: true,
         objects: [1080, 960, 184, 104],
     },
@@ -250,6 +255,7 @@ const MEASURED: [MeasuredKernel; 4] = [
         not_hashed: 0,
         kept: [3_135, 3_809, 4_853, 5_201],
         slab: [2_473, 155],
+        preemption: BuiltPreemption::None,
         page_lists: true,
         objects: [1088, 960, 200, 104],
     },
@@ -261,6 +267,7 @@ const MEASURED: [MeasuredKernel; 4] = [
         not_hashed: 4_300,
         kept: [3_011, 3_659, 4_579, 5_158],
         slab: [2_483, 157],
+        preemption: BuiltPreemption::None,
         page_lists: true,
         objects: [1056, 960, 200, 104],
     },
@@ -272,6 +279,7 @@ const MEASURED: [MeasuredKernel; 4] = [
         not_hashed: 5_320,
         kept: [3_063, 3_721, 4_633, 5_215],
         slab: [1_858, 188],
+        preemption: BuiltPreemption::Voluntary,
         page_lists: false,
         objects: [984, 896, 200, 96],
     },

@@ -5,6 +5,7 @@ use mm::base::layout::MemoryLayout;
 use mm::base::sysctl::{Sysctl, Sysctls};
 use mm::lru::cache_ext::hooks::EvictionPolicy;
 use mm::swap::areas::{AreaKind, AreaSpec};
+use mm::version::rules::Preemption;
 use units::Nanos;
 use workload::scenario::{Swap, SwapArea, SwapDevice};
 use workload::{Replay, Workload};
@@ -61,7 +62,7 @@ impl SimRun {
         let rules = &self.kernel.rules;
         let mut hardware = Hardware {
             scheduler: Some(rules.scheduler),
-            preemption: rules.preemption,
+            preemption: self.hardware.build.preemption.map_or(rules.preemption, |_| Preemption::Voluntary),
             ..self.hardware.clone()
         };
         if matches!(&self.program, Program::Workload(workload) if workload.spec().is_file())

@@ -232,6 +232,14 @@ decisions! {
         Drains,
     }
 
+    /// Who takes the pages off per-CPU lists, where all are drained.
+    ListDrain = "draining of all per-CPU lists" {
+        /// Who wants it (up to 4.10, and since 5.19).
+        Caller,
+        /// A worker on each CPU, for which the caller waits (4.11 to 5.18).
+        Workers,
+    }
+
     /// When a request in the slow path is repeated (MECHANISMS 4.1, 4.4).
     SlowPath = "rounds of the slow path" {
         /// For ever where the block is small, with a pause after each round (up to 4.6).

@@ -110,6 +110,8 @@ impl Bounds {
                 Some(Nanos(RETRIES * ((PRIORITIES * LONG_WAIT.0) + self.cpu.0) + self.device.0))
             }
             R::RequestQueue => Some(Nanos(self.device.0 + self.cpu.0)),
+            // The workers need the CPU alone.
+            R::ListDrain => Some(self.cpu),
             // Who locked the page, or holds the request back, may need memory before it goes on.
             R::PageRead | R::PageWriteback | R::LogWrite | R::LogSpace | R::InodeReclaim => {
                 Some(Nanos(self.device.0 + self.page().0))

@@ -99,7 +99,9 @@ const KERNEL: &[&str] = &[
     "reclaim/throttle",
     "reclaim/pause",
     "reclaim/wake",
+    "reclaim/vmpressure",
     "compact/kcompactd",
+    "alloc/drain",
     "compact/zone",
     // The threads of XFS, which take no memory but the reserve.
     "fs/xfs_ail",
