@@ -19,34 +19,34 @@ fn each_kernel_is_a_row_and_each_feature_has_its_effects() {
      changed                         hot_pages_      reread_  stream_mib_   memcg_
                                         cached,  seconds, µs  per_second,  pgscan,
                                           pages                     MiB/s    pages
-     nothing                                242        63.43         5654     9479
-     +root-aging                            256        39.6          5826     9488
-     -shared-memcg-walk                     243        65.13         5709     8957
-     +root-aging -shared-memcg-walk         256        39.6          5694     8934
+     nothing                                251        62.86         5597     8934
+     +root-aging                            256        39.6          5811     9019
+     -shared-memcg-walk                     247        62.3          5760     8966
+     +root-aging -shared-memcg-walk         256        39.6          5764     8923
 
-    effects on hot_pages_cached, which is 242 pages with nothing changed
+    effects on hot_pages_cached, which is 251 pages with nothing changed
      of                                effect, pages  % of that  verdict
-     +root-aging                               +13.5     +5.6 %  better
-     -shared-memcg-walk                         +0.5     +0.2 %  better
-     +root-aging x -shared-memcg-walk           -0.5     -0.2 %  less together
+     +root-aging                                  +7     +2.8 %  better
+     -shared-memcg-walk                           -2     -0.8 %  worse
+     +root-aging x -shared-memcg-walk             +2     +0.8 %  more together
 
-    effects on reread_seconds, which is 63.43 µs with nothing changed
+    effects on reread_seconds, which is 62.86 µs with nothing changed
      of                                effect, µs  % of that  verdict
-     +root-aging                          -24.7      -38.9 %  better
-     -shared-memcg-walk                    +0.849     +1.3 %  below resolution
-     +root-aging x -shared-memcg-walk      -0.849     -1.3 %  below resolution
+     +root-aging                          -23        -36.6 %  better
+     -shared-memcg-walk                    -0.283     -0.5 %  below resolution
+     +root-aging x -shared-memcg-walk      +0.283     +0.5 %  below resolution
 
-    effects on stream_mib_per_second, which is 5654 MiB/s with nothing changed
+    effects on stream_mib_per_second, which is 5597 MiB/s with nothing changed
      of                                effect, MiB/s  % of that  verdict
-     +root-aging                               +78.5     +1.4 %  better
-     -shared-memcg-walk                        -38.3     -0.7 %  worse
-     +root-aging x -shared-memcg-walk          -93.4     -1.7 %  less together
+     +root-aging                              +110       +2.0 %  better
+     -shared-memcg-walk                        +57.8     +1.0 %  better
+     +root-aging x -shared-memcg-walk         -105       -1.9 %  less together
 
-    effects on memcg_pgscan, which is 9479 pages with nothing changed
+    effects on memcg_pgscan, which is 8934 pages with nothing changed
      of                                effect, pages  % of that  verdict
-     +root-aging                                  -7     -0.1 %  better
-     -shared-memcg-walk                         -538     -5.7 %  better
-     +root-aging x -shared-memcg-walk            -16     -0.2 %  less together
+     +root-aging                                 +21     +0.2 %  worse
+     -shared-memcg-walk                          -32     -0.4 %  better
+     +root-aging x -shared-memcg-walk            -64     -0.7 %  less together
 
     effect of a feature: mean of the 2 kernels with the change minus mean of the 2
       kernels without it
