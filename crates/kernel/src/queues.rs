@@ -130,8 +130,8 @@ impl Vmpressure {
 /// Who drains per-CPU lists, where workers do: see [`crate::alloc::drain`].
 #[derive(Debug)]
 pub(crate) struct Drains {
-    /// The worker of each CPU.
-    pub(crate) workers: Vec<QueueId>,
+    /// The worker of each CPU, and whether it was asked.
+    pub(crate) workers: Vec<(QueueId, Cell<bool>)>,
     /// Of those who were asked, how many are not done.
     pub(crate) left: Cell<u16>,
     pub(crate) done: QueueId,
@@ -139,7 +139,7 @@ pub(crate) struct Drains {
 
 impl Drains {
     pub(crate) fn new(machine: &impl Machine) -> Self {
-        let workers = (0..machine.cpu_count()).map(|_| machine.new_queue()).collect();
+        let workers = (0..machine.cpu_count()).map(|_| (machine.new_queue(), Cell::new(false))).collect();
         Self { workers, left: Cell::new(0), done: machine.new_queue() }
     }
 }

@@ -28,8 +28,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// A worker.
     async fn run_drainer(&self, cpu: CpuId) {
         let drains = &self.shared.drains;
+        let (queue, asked) = &drains.workers[cpu.index()];
         loop {
-            let _ = self.machine().wait(drains.workers[cpu.index()], WaitReason::Periodic, None).await;
+            // It may be asked before it first runs.
+            while !asked.replace(false) {
+                let _ = self.machine().wait(*queue, WaitReason::Periodic, None).await;
+            }
             let _ = self.mem(|mem| mem.core.alloc.drain_cpu(cpu));
             self.machine().charge(CostOp::DrainCpu, 1);
             drains.left.set(drains.left.get() - 1);
@@ -53,7 +57,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         for cpu in (0..self.machine().cpu_count()).map(CpuId) {
             if self.mem(|mem| mem.core.alloc.has_listed(cpu)) {
                 drains.left.set(drains.left.get() + 1);
-                self.machine().wake_all(drains.workers[cpu.index()]);
+                let (queue, asked) = &drains.workers[cpu.index()];
+                asked.set(true);
+                self.wake_queue(*queue);
             }
         }
         while drains.left.get() > 0 {

@@ -35,7 +35,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let vmpressure = &self.shared.vmpressure;
         let (queue, asked) = &vmpressure.workers[cpu.index()];
         loop {
-            let _ = self.machine().wait(*queue, WaitReason::Periodic, None).await;
+            // It may be asked before it first runs.
+            while asked.borrow().is_empty() {
+                let _ = self.machine().wait(*queue, WaitReason::Periodic, None).await;
+            }
             for memcg in asked.take() {
                 vmpressure.scanned.borrow_mut()[memcg.index()] = 0;
             }
