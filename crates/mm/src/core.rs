@@ -3,12 +3,14 @@
 //! Parts above borrow it for the length of a step. Neighbours: [`crate::alloc`], [`crate::cgroup`],
 //! [`crate::slab`], [`crate::swap`] for its fields; [`crate::memory`] owns it.
 
+use std_alloc::vec::Vec;
+
 use units::{CpuId, NodeId, Order, Pfn};
 
 use crate::alloc::boot::BootError;
 use crate::alloc::page_alloc::PageAllocator;
 use crate::base::event::{Detail, Home, PageId, Reason, Trace, TraceEvent};
-use crate::base::frame::{ANON_OWNER, NO_OWNER, PageFlags};
+use crate::base::frame::{ANON_OWNER, NO_OWNER, PageFlags, anon_owner};
 use crate::base::ids::{AnonId, MappingId, MemcgId};
 use crate::base::layout::{MemoryLayout, PageTables, ZoneKind};
 use crate::base::sysctl::Sysctls;
@@ -36,6 +38,40 @@ pub struct Core<T: Trace> {
     pub swap: SwapAreas,
     /// Who walks page tables: hardware, unless a machine says otherwise after boot.
     pub page_tables: PageTables,
+    /// Anonymous memory whose page tables lost an access or a page.
+    pub aged: Aged,
+}
+
+/// Anonymous mappings of which reclaim forgot an access to a page, or took one, since somebody asked: who uses them
+/// does something only then.
+#[derive(Debug, Clone, Default)]
+pub struct Aged {
+    /// A bit for each mapping.
+    words: Vec<u64>,
+}
+
+impl Aged {
+    fn place(anon: AnonId) -> (usize, u64) {
+        (anon.0 as usize / 64, 1 << (anon.0 % 64))
+    }
+
+    pub(crate) fn note(&mut self, anon: AnonId) {
+        let (word, bit) = Self::place(anon);
+        if self.words.len() <= word {
+            self.words.resize(word + 1, 0);
+        }
+        self.words[word] |= bit;
+    }
+
+    /// Whether it is one of them; it is none then.
+    #[inline]
+    pub fn take(&mut self, anon: AnonId) -> bool {
+        let (word, bit) = Self::place(anon);
+        let Some(word) = self.words.get_mut(word) else { return false };
+        let was = *word & bit != 0;
+        *word &= !bit;
+        was
+    }
 }
 
 impl<T: Trace> Core<T> {
@@ -54,7 +90,15 @@ impl<T: Trace> Core<T> {
         let cpu_nodes = (0..layout.cpus).map(|cpu| alloc.node_of(CpuId(cpu))).collect();
         let slabs = Slabs::new(alloc.tuning(), alloc.rules(), layout.nodes.len(), cpu_nodes);
         let swap = SwapAreas::new(alloc.rules(), usize::from(layout.cpus));
-        Ok(Self { alloc, cgroups, slabs, swap, page_tables: PageTables::Hardware })
+        Ok(Self { alloc, cgroups, slabs, swap, page_tables: PageTables::Hardware, aged: Aged::default() })
+    }
+
+    /// The entry of a page, if it is one of anonymous memory, goes or loses its accessed bit.
+    #[inline]
+    pub(crate) fn note_aged(&mut self, pfn: Pfn) {
+        if let Some(anon) = anon_owner(self.alloc.frames.owner(pfn)) {
+            self.aged.note(anon);
+        }
     }
 
     /// What this kernel decides, and how.

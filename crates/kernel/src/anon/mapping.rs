@@ -172,8 +172,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 }
             }
         }
-        self.handle_over_high(process).await;
-        self.machine().return_to_user().await;
+        self.return_to_user(process).await;
         Ok(())
     }
 
@@ -200,7 +199,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     /// Accesses the page at `page`, or the huge page that it is a part of; `None` if it is missing.
-    fn access_present(
+    pub(crate) fn access_present(
         &self,
         process: &Process,
         mapping: AnonMapping,
@@ -214,7 +213,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
-    async fn fault(
+    pub(crate) async fn fault(
         &self,
         process: &Process,
         mapping: AnonMapping,

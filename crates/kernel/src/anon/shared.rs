@@ -102,8 +102,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
             self.machine().charge(CostOp::CopyPage, 1);
         }
-        self.handle_over_high(process).await;
-        self.machine().return_to_user().await;
+        self.return_to_user(process).await;
         Ok(end - offset)
     }
 
@@ -130,8 +129,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let written = end.min(u64::from(index + 1) * PAGE_SIZE);
             file.size.set(file.size.get().max(written));
         }
-        self.handle_over_high(process).await;
-        self.machine().return_to_user().await;
+        self.return_to_user(process).await;
         Ok(len)
     }
 

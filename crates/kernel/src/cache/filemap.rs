@@ -94,10 +94,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         };
         let (previous, position) = (Some(past - 1), Some(position));
         file.readahead.set(Readahead { previous, position, ..file.readahead.get() });
-        if process.owes() {
-            self.handle_over_high(process).await;
-        }
-        self.machine().return_to_user().await;
+        self.return_to_user(process).await;
         Ok(end - offset)
     }
 
@@ -219,10 +216,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
             index = behind;
         }
-        if process.owes() {
-            self.handle_over_high(process).await;
-        }
-        self.machine().return_to_user().await;
+        self.return_to_user(process).await;
         Ok(len)
     }
 

@@ -68,7 +68,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if !matches!(advice, FileAdvice::WillNeed | FileAdvice::DontNeed) {
             file.readahead.set(readahead);
         }
-        self.machine().return_to_user().await;
+        self.return_to_user(process).await;
         Ok(())
     }
 
@@ -86,7 +86,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         process.check_alive()?;
         self.machine().charge(CostOp::Syscall, 1);
         self.read_range(process, file, offset, offset.saturating_add(len)).await?;
-        self.machine().return_to_user().await;
+        self.return_to_user(process).await;
         Ok(())
     }
 

@@ -32,7 +32,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.machine().charge(CostOp::FileCreate, 1);
             self.put_inode(inode);
         }
-        self.machine().return_to_user().await;
+        self.return_to_user(process).await;
         made.map(|_| ())
     }
 
@@ -78,7 +78,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             blocks = self.shared.files.borrow().names(&directory).blocks();
             if block.is_multiple_of(BLOCKS_IN_CALL) {
                 self.machine().charge(CostOp::Syscall, 1);
-                self.machine().return_to_user().await;
+                self.return_to_user(process).await;
             }
             read = self.read_directory_block(process, &directory, block).await;
             block += 1;
@@ -107,7 +107,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         {
             self.remove_or_remember(inode);
         }
-        self.machine().return_to_user().await;
+        self.return_to_user(process).await;
         removed.map(|_| ())
     }
 }

@@ -145,7 +145,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let removed = self.remove_file(process, &directory, name).await;
         self.put_inode(&directory);
         removed?;
-        self.machine().return_to_user().await;
+        self.return_to_user(process).await;
         Ok(())
     }
 

@@ -46,7 +46,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         };
         self.put_inode(&directory);
         let file = OpenFile::new(inode?, &self.shared.closed);
-        self.machine().return_to_user().await;
+        self.return_to_user(process).await;
         Ok(file)
     }
 
@@ -76,7 +76,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 Err(Errno::NoEnt)
             }
         };
-        self.machine().return_to_user().await;
+        self.return_to_user(process).await;
         found
     }
 }

@@ -43,7 +43,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             Err(errno) => Err(errno),
         };
         self.put_inode(&from.directory);
-        self.machine().return_to_user().await;
+        self.return_to_user(process).await;
         moved
     }
 

@@ -47,7 +47,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.note_dirty_inode(inode, process.memcg());
             self.log_extend(inode).await;
         }
-        self.machine().return_to_user().await;
+        self.return_to_user(process).await;
         Ok(())
     }
 

@@ -72,7 +72,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.machine().charge(CostOp::Syscall, 1);
         self.write_and_wait(&file.inode).await;
         self.commit_metadata().await;
-        self.machine().return_to_user().await;
+        self.return_to_user(process).await;
         Ok(())
     }
 }

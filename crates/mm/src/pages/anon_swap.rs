@@ -60,6 +60,7 @@ pub(crate) fn unmap_to_slot<T: Trace>(maps: &mut AnonMaps, core: &mut Core<T>, p
 
 /// A page is mapped no longer: it is no anonymous memory of a cgroup any more, though on such a list.
 fn disown<T: Trace>(core: &mut Core<T>, pfn: Pfn, shared: bool) {
+    core.note_aged(pfn);
     core.alloc.frames.set_owner(pfn, NO_OWNER, core.alloc.frames.index(pfn));
     count(core, pfn, shared, Change::Less);
 }

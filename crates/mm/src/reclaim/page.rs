@@ -444,6 +444,7 @@ impl Reclaim {
             if core.alloc.frames.flags(pfn).has(PageFlags::YOUNG) {
                 referenced += pages;
                 core.alloc.frames.clear_flags(pfn, PageFlags::YOUNG);
+                core.note_aged(pfn);
                 self.remap(core, pfn, &mut report);
             }
             if core.alloc.frames.flags(pfn).has(PageFlags::MAPPED) {

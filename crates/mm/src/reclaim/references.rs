@@ -89,6 +89,7 @@ impl Reclaim {
         let seen = cache.folio_referenced(core, pfn);
         let areas = seen.areas + u32::from(flags.has(PageFlags::YOUNG));
         if areas > 0 {
+            core.note_aged(pfn);
             self.remap(core, pfn, report);
         }
         let referenced = flags.has(PageFlags::REFERENCED);

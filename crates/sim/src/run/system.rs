@@ -210,6 +210,7 @@ impl System for SimSystem {
 
     async fn sleep(&self, length: Nanos) {
         self.kernel.machine().sleep(length, WaitReason::UserSleep).await;
+        self.kernel.program_runs(&self.process).await;
     }
 
     fn cpus_online(&self) -> u16 {

@@ -155,7 +155,8 @@ impl Lru {
             }
         }
         // Whether a mapping is new, of those whose program has run since the last walk.
-        let walked = anons.into_iter().filter(|&anon| was_accessed(anon)).map(Mapped::Anon);
+        let walked = anons.into_iter().filter(|&anon| was_accessed(anon));
+        let walked = walked.inspect(|&anon| core.aged.note(anon)).map(Mapped::Anon);
         let walked: BTreeMap<_, _> =
             walked.map(|mapped| (mapped, gens.filters.begin(max_seq, mapped))).collect();
         tables.retain(|table, _| {
@@ -176,6 +177,7 @@ impl Lru {
     /// before, too.
     pub(crate) fn see_young<T: Trace>(&mut self, core: &mut Core<T>, pfn: Pfn, how: Promotion) {
         let (_, node) = core.page_place(pfn);
+        core.note_aged(pfn);
         let flags = core.alloc.frames.flags(pfn).clear(PageFlags::YOUNG);
         if core.alloc.frames.state(pfn) != FrameState::Lru || flags.has(PageFlags::UNEVICTABLE) {
             return;

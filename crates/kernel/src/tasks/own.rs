@@ -1,0 +1,58 @@
+//! What a process does with its own pages: whoever runs uses its stack, its heap and what it changed of its
+//! libraries, so reclaim finds these accessed, and those that went to swap are read again.
+//!
+//! Between two calls of the kernel a process uses [`USED_PAGES`] of them. That is looked at only once reclaim has looked
+//! at one of them or taken it: before, nothing would change. Left out: pages that are used at times, and code.
+//! Next: [`super::start`], which gives them to it.
+
+use mm::base::event::Trace;
+
+use crate::anon::area::{AnonArea, AnonMapping};
+use crate::handle::Kernel;
+use crate::machine::{CostOp, Machine};
+use crate::tasks::process::Process;
+
+/// Of its own anonymous pages, the last so many are in use. Measured in guests of User-Mode Linux 6.12 by
+/// `/proc/PID/clear_refs` and `smaps`: in half a second those that create files referenced 10 to 14 of 25 private
+/// pages, the one reader of `hot-and-stream` 10, and writers that pause 3.
+const USED_PAGES: u64 = 12;
+/// The mapping that has them.
+const OWN: usize = 0;
+
+impl<M: Machine, T: Trace> Kernel<M, T> {
+    /// The end of a system call (`exit_to_user_mode`): who is above `memory.high` pays for it, who is to give way does,
+    /// and then the program runs on.
+    pub(crate) async fn return_to_user(&self, process: &Process) {
+        if process.owes() {
+            self.handle_over_high(process).await;
+        }
+        self.machine().return_to_user().await;
+        self.program_runs(process).await;
+    }
+
+    /// A program runs: it uses its own pages.
+    pub async fn program_runs(&self, process: &Process) {
+        let Some(own) = process.0.anon.borrow()[OWN] else { return };
+        if self.mem(|mem| mem.core.aged.take(own.anon)) {
+            self.use_own_pages(process, own).await;
+        }
+    }
+
+    /// Whoever cannot have a page of its own back is being killed.
+    async fn use_own_pages(&self, process: &Process, own: AnonArea) {
+        let mapping = AnonMapping { index: OWN, pages: own.pages, base: 0 };
+        for page in own.pages.saturating_sub(USED_PAGES)..own.pages {
+            let page = u32::try_from(page).expect("few pages are its own");
+            if let Some(accessed) = self.access_present(process, mapping, page, true) {
+                if accessed.is_fault {
+                    self.machine().charge(CostOp::AccessFault, 1);
+                    self.count_fault(process.memcg());
+                }
+            } else if self.mem(|mem| mem.anon.swapped_at(own.anon, page)).is_some()
+                && self.fault(process, mapping, page, true).await.is_err()
+            {
+                return;
+            }
+        }
+    }
+}
