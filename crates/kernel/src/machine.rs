@@ -341,6 +341,8 @@ impl Default for ProcessCost {
 pub struct RunCost {
     /// Faults.
     pub faults: u32,
+    /// Anonymous pages of that program, of which it uses none any more.
+    pub anon: u32,
     /// Pages allocated and freed.
     pub allocated: u32,
     /// Pages freed.
@@ -350,6 +352,7 @@ pub struct RunCost {
 impl AddAssign for RunCost {
     fn add_assign(&mut self, more: Self) {
         self.faults += more.faults;
+        self.anon += more.anon;
         self.allocated += more.allocated;
         self.freed += more.freed;
     }

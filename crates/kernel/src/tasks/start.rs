@@ -14,7 +14,7 @@ use crate::anon::area::{AnonArea, HugeAdvice};
 use crate::errno::Errno;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Grown, Machine, OwnPages, ProcessCost, RunCost, Stacks};
-use crate::tasks::process::{Process, ProcessId, ProcessState, STACK_ORDER};
+use crate::tasks::process::{OOM_SCORE_ADJ_MIN, Process, ProcessId, ProcessState, STACK_ORDER};
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Starts a process in `memcg`: allocates and charges what it costs by itself.
@@ -116,9 +116,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// As [`Self::process_start`].
     pub async fn run_begins(&self, name: &str, begin: impl FnOnce()) -> Result<Process, Errno> {
         let build = self.machine().build();
+        self.start_watcher(build.run.anon).await?;
         let process = self.start_at(name, MemcgId::ROOT, build.first_process).await?;
         self.runs_at(&process, build.first_process).await;
-        let RunCost { faults, allocated, freed } = build.run;
+        let RunCost { faults, allocated, freed, .. } = build.run;
         let mut pages = self.take_pages(&process, freed.saturating_sub(allocated)).await;
         begin();
         pages.extend(self.take_pages(&process, allocated).await);
@@ -128,6 +129,18 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         process.0.kernel_pages.borrow_mut().extend(kept.into_iter().map(|pfn| (pfn, payer)));
         self.take_faults(process.memcg(), faults);
         Ok(process)
+    }
+
+    /// The program that starts and watches a run, which nobody kills.
+    async fn start_watcher(&self, anon: u32) -> Result<(), Errno> {
+        if anon > 0 {
+            let kernel = self.machine().build().first_process.fork.kernel;
+            let fork = OwnPages { anon, kernel, faults: 0 };
+            let cost = ProcessCost { fork, moved: None, grown: None };
+            let watcher = self.start_at("init", MemcgId::ROOT, cost).await?;
+            watcher.set_oom_score_adj(OOM_SCORE_ADJ_MIN)?;
+        }
+        Ok(())
     }
 
     /// So many single pages, or as many as there is memory for.
