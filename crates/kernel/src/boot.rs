@@ -117,6 +117,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 zswap_works: Cell::new(false),
                 files: RefCell::new(Files::new(config.filesystem)),
                 rcu: machine.new_queue(),
+                file_waiters: RefCell::default(),
                 in_flight: RefCell::new(InFlight::default()),
                 reads: ReadQueues::new(&machine),
                 wait,

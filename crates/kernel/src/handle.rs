@@ -22,6 +22,7 @@ use crate::alloc::used_frames::UsedFrames;
 use crate::anon::shared_file::SharedFiles;
 use crate::cache::in_flight::InFlight;
 use crate::files::descriptor::Closed;
+use crate::files::lock::FileWaiters;
 use crate::files::table::Files;
 use crate::fs::Filesystem;
 use crate::machine::{Machine, QueueId, TaskId};
@@ -52,6 +53,7 @@ pub(crate) struct Shared<M: Machine, T: Trace> {
     /// For the thread that ends grace periods.
     pub(crate) rcu: QueueId,
     pub(crate) files: RefCell<Files>,
+    pub(crate) file_waiters: RefCell<FileWaiters>,
     pub(crate) in_flight: RefCell<InFlight>,
     pub(crate) reads: ReadQueues,
     pub(crate) wait: WriteQueues,

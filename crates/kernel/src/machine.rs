@@ -79,6 +79,8 @@ pub enum WaitReason {
     PageRead,
     /// Waiting for a page under writeback.
     PageWriteback,
+    /// Another task writes to the file: `inode_lock`.
+    FileLock,
     /// A writer is paused: `balance_dirty_pages`.
     DirtyThrottle,
     /// A cgroup uses more swap than it should: `mem_cgroup_handle_over_high`.

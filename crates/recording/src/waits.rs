@@ -64,6 +64,8 @@ pub enum WaitKind {
     Reclaim,
     /// Nothing: a pause of a given length.
     Pause,
+    /// Another task: a lock that it holds, or work that was asked of it.
+    Task,
 }
 
 /// What ended a wait.
@@ -78,12 +80,13 @@ pub enum WaitEnd {
 }
 
 impl WaitKind {
-    pub(crate) const ALL: [(Self, &str); 5] = [
+    pub(crate) const ALL: [(Self, &str); 6] = [
         (Self::Idle, "idle"),
         (Self::Io, "io"),
         (Self::Writes, "writes"),
         (Self::Reclaim, "reclaim"),
         (Self::Pause, "pause"),
+        (Self::Task, "task"),
     ];
 
     /// Whether the allocator or reclaim makes its callers wait so: for others, or for nothing.

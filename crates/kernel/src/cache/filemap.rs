@@ -27,6 +27,7 @@ use crate::cache::window::Readahead;
 use crate::errno::Errno;
 use crate::files::descriptor::OpenFile;
 use crate::files::inode::Inode;
+use crate::files::lock::Hold;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};
 use crate::tasks::process::Process;
@@ -53,6 +54,28 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ) -> Result<u64, Errno> {
         process.check_alive()?;
         self.machine().charge(CostOp::Syscall, 1);
+        let read = if self.readers_lock() {
+            self.lock_file(&file.inode, Hold::Shared).await;
+            let read = self.read_unlocked(process, file, offset, len).await;
+            self.unlock_file(&file.inode);
+            read?
+        } else {
+            self.read_unlocked(process, file, offset, len).await?
+        };
+        if read > 0 {
+            self.return_to_user(process).await;
+        }
+        Ok(read)
+    }
+
+    /// A read under the file's lock, where that is taken.
+    async fn read_unlocked(
+        &self,
+        process: &Process,
+        file: &OpenFile,
+        offset: u64,
+        len: u64,
+    ) -> Result<u64, Errno> {
         let size = file.inode.size.get();
         let end = offset.saturating_add(len).min(size);
         if end <= offset {
@@ -94,7 +117,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         };
         let (previous, position) = (Some(past - 1), Some(position));
         file.readahead.set(Readahead { previous, position, ..file.readahead.get() });
-        self.return_to_user(process).await;
         Ok(end - offset)
     }
 
@@ -186,6 +208,22 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if len == 0 {
             return Ok(0);
         }
+        self.lock_file(&file.inode, Hold::Exclusive).await;
+        let written = self.write_locked(process, file, offset, end).await;
+        self.unlock_file(&file.inode);
+        written?;
+        self.return_to_user(process).await;
+        Ok(len)
+    }
+
+    /// Writes from `offset` to `end`, under the file's lock.
+    async fn write_locked(
+        &self,
+        process: &Process,
+        file: &OpenFile,
+        offset: u64,
+        end: u64,
+    ) -> Result<(), Errno> {
         let (first, past) = page_range(offset, end);
         let makes_large = self.mem(|mem| self.shared.filesystem.writes_large_folios(mem.core.rules()));
         let mut index = first;
@@ -216,8 +254,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
             index = behind;
         }
-        self.return_to_user(process).await;
-        Ok(len)
+        Ok(())
     }
 
     /// Makes the folio at `index` dirty; one that is missing is added, of order `largest` at most, or read

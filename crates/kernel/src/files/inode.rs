@@ -11,6 +11,7 @@ use mm::base::ids::MappingId;
 use units::{Nanos, PAGE_SIZE};
 
 use crate::files::extents::Extents;
+use crate::files::lock::FileLock;
 
 /// The mapping of roots, which have none.
 pub(crate) const NO_MAPPING: MappingId = MappingId(u32::MAX);
@@ -62,6 +63,7 @@ pub(crate) struct Inode {
     pub(crate) gone: Cell<bool>,
     /// Descriptors on it, and tasks that are about to use it.
     pub(crate) opens: Cell<u32>,
+    pub(crate) lock: FileLock,
     pub(crate) list: Cell<DirtyList>,
     pub(crate) dirtied_when: Cell<Nanos>,
     /// The cgroup whose worker writes it: the one that made it dirty. (Linux moves an inode to the cgroup of most of
@@ -86,6 +88,7 @@ impl Inode {
             unlinked: Cell::new(false),
             gone: Cell::new(false),
             opens: Cell::new(0),
+            lock: FileLock::default(),
             list: Cell::new(DirtyList::None),
             dirtied_when: Cell::new(Nanos::ZERO),
             writer: Cell::new(MemcgId::ROOT),

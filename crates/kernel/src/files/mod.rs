@@ -11,6 +11,7 @@ pub(crate) mod directory;
 pub(crate) mod disk;
 pub(crate) mod extents;
 pub(crate) mod inode;
+pub(crate) mod lock;
 pub mod lookup;
 pub mod names;
 pub mod open;

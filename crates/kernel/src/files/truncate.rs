@@ -16,6 +16,7 @@ use crate::errno::Errno;
 use crate::files::advice::page;
 use crate::files::descriptor::OpenFile;
 use crate::files::inode::Inode;
+use crate::files::lock::Hold;
 use crate::files::names::FILE_PAGES_MAX;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};
@@ -32,7 +33,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if len.div_ceil(PAGE_SIZE) > FILE_PAGES_MAX {
             return Err(Errno::Inval);
         }
-        let inode = &file.inode;
+        self.lock_file(&file.inode, Hold::Exclusive).await;
+        let resized = self.resize(process, &file.inode, len).await;
+        self.unlock_file(&file.inode);
+        resized?;
+        self.return_to_user(process).await;
+        Ok(())
+    }
+
+    async fn resize(&self, process: &Process, inode: &Rc<Inode>, len: u64) -> Result<(), Errno> {
         let before = inode.size.get();
         if len < before && !len.is_multiple_of(PAGE_SIZE) {
             let keeps_some = true;
@@ -47,7 +56,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.note_dirty_inode(inode, process.memcg());
             self.log_extend(inode).await;
         }
-        self.return_to_user(process).await;
         Ok(())
     }
 

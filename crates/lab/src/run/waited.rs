@@ -36,6 +36,7 @@ pub(crate) fn wait(waits: sim::Waits, phases: &[Phase]) -> Wait {
             sim::WaitKind::Writes => WaitKind::Writes,
             sim::WaitKind::Reclaim => WaitKind::Reclaim,
             sim::WaitKind::Pause => WaitKind::Pause,
+            sim::WaitKind::Task => WaitKind::Task,
         },
         ended: match waits.ended {
             sim::Ended::Woken => WaitEnd::Wake,

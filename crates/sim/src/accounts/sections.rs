@@ -87,6 +87,7 @@ const fn by_reason(reason: WaitReason) -> &'static str {
         WaitReason::InodeReclaim => "an inode cluster",
         WaitReason::DirtyThrottle | WaitReason::OverHigh => "nobody: a pause",
         WaitReason::OomLock => "the task that runs the OOM killer",
+        WaitReason::FileLock => "another writer of the file",
         WaitReason::ListDrain => "workers that drain lists",
         WaitReason::KswapdIdle
         | WaitReason::KswapdDoze

@@ -9,6 +9,7 @@
 //! | [`WaitKind::Reclaim`] | progress of others in reclaim | always: nobody made any |
 //! | [`WaitKind::Io`] | its own request | never |
 //! | [`WaitKind::Pause`] | nothing: it is meant to last | never |
+//! | [`WaitKind::Task`] | another task, which holds a lock or works | never |
 //! | [`WaitKind::Idle`] | work | never: nobody suffers |
 //!
 //! Waits are kept as sums by task, wait, section ([`Within`]), end and futility, and by phase of the
@@ -39,6 +40,8 @@ pub enum WaitKind {
     Reclaim,
     /// Nothing: a pause of a given length.
     Pause,
+    /// Another task: a lock that it holds, or work that was asked of it.
+    Task,
 }
 
 impl WaitKind {
@@ -56,10 +59,8 @@ impl WaitKind {
             | WaitReason::LogWrite
             | WaitReason::LogSpace
             | WaitReason::InodeReclaim => Self::Io,
-            WaitReason::DirtyThrottle
-            | WaitReason::OverHigh
-            | WaitReason::OomLock
-            | WaitReason::ListDrain => Self::Pause,
+            WaitReason::DirtyThrottle | WaitReason::OverHigh | WaitReason::OomLock => Self::Pause,
+            WaitReason::FileLock | WaitReason::ListDrain => Self::Task,
             WaitReason::KswapdIdle
             | WaitReason::KswapdDoze
             | WaitReason::KcompactdIdle
@@ -98,6 +99,7 @@ pub const fn kernel_name(reason: WaitReason) -> &'static str {
         WaitReason::LogWrite => "xlog_wait",
         WaitReason::LogSpace => "xlog_grant_head_wait",
         WaitReason::InodeReclaim => "xfs_reclaim_inode",
+        WaitReason::FileLock => "i_rwsem",
         WaitReason::DirtyThrottle => "balance_dirty_pages",
         WaitReason::OverHigh => "mem_cgroup_handle_over_high",
         WaitReason::OomLock => "oom_lock",

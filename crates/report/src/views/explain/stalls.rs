@@ -74,6 +74,7 @@ fn on_whom(wait: &Wait) -> String {
         WaitKind::Writes => "any write to a disk",
         WaitKind::Reclaim => "progress of others in reclaim",
         WaitKind::Pause => "nobody: a pause",
+        WaitKind::Task => "another task",
     };
     if wait.on.is_empty() { by_kind.to_owned() } else { wait.on.clone() }
 }

@@ -99,6 +99,8 @@ impl Bounds {
         match reason {
             R::KswapdIdle | R::KcompactdIdle | R::KhugepagedIdle | R::FlusherIdle => None,
             R::UserSleep | R::Join | R::Periodic => None,
+            // As long as the calls of those before it in line, whose own waits are bounded.
+            R::FileLock => None,
             R::ThrottleNoProgress | R::OomLock => Some(TICK),
             R::KswapdDoze | R::FragmentStall | R::ThrottleWriteback | R::Congestion | R::PressureWait => {
                 Some(LONG_WAIT)
@@ -121,7 +123,8 @@ impl Bounds {
 
     /// How long a call that touches `pages` pages may last.
     pub fn of_call(&self, pages: u64) -> Nanos {
-        Nanos(self.page().0 + (pages * self.further_page.0))
+        // Calls that write to one file wait for each other.
+        Nanos((1 + self.tasks) * (self.page().0 + (pages * self.further_page.0)))
     }
 }
 
