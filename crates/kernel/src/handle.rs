@@ -147,7 +147,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// How long a timeout of `ticks` ticks that is set now lasts.
     pub(crate) fn ticks(&self, ticks: u64) -> Nanos {
-        ticks_from(self.machine().now(), ticks, self.jiffy())
+        let timers = self.mem(|mem| mem.core.rules().timers);
+        ticks_from(self.machine().now(), ticks, self.jiffy(), timers)
     }
 
     /// How long a timeout lasts that is set now for `length`, a whole number of ticks: `HZ` / 10 for

@@ -33,7 +33,7 @@ use crate::lru::workingset::Shadow;
 use crate::pages::anon::AnonMaps;
 use crate::pages::cache::{PageCache, Prepared};
 use crate::pages::dirty;
-use crate::pages::pace::{Balance, DirtyDomains, DirtyLimits};
+use crate::pages::pace::{Balance, DirtyDomains, DirtyLimits, Looking};
 use crate::reclaim::mglru::tour::Tour;
 use crate::reclaim::mglru::ttl;
 use crate::reclaim::mglru::visit::Visit;
@@ -341,14 +341,8 @@ impl<T: Trace> Memory<T> {
     }
 
     /// A writer looks, and is told what to do: [`PageCache::balance_dirty_pages`].
-    pub fn balance_dirty_pages(
-        &mut self,
-        domains: &DirtyDomains,
-        now: Nanos,
-        pages: u32,
-        since_pause: Nanos,
-    ) -> Balance {
-        self.cache.balance_dirty_pages(&self.core, domains, now, pages, since_pause)
+    pub fn balance_dirty_pages(&mut self, domains: &DirtyDomains, now: Nanos, looking: Looking) -> Balance {
+        self.cache.balance_dirty_pages(&self.core, domains, now, looking)
     }
 
     /// Marks a page of the cache dirty; false if it was already.

@@ -5,6 +5,7 @@ mod dirty_reclaim;
 mod elevator;
 mod futile;
 mod names;
+mod programs;
 mod reference;
 mod runs;
 mod scheduling;

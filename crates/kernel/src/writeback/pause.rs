@@ -51,11 +51,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         loop {
             let (now, dying) = (self.machine().now(), process.is_killed());
             let mut pace = process.0.pace.get();
-            let next = self.mem(|mem| pause.step(mem, &mut pace, memcg, now, dying));
+            let next = self.mem(|mem| pause.step(mem, &mut pace, memcg, now, self.machine().hz(), dying));
             process.0.pace.set(pace);
             match next {
                 Next::StartFlusher => self.start_background_writeback(device, memcg),
-                Next::Sleep(length) => self.machine().sleep(length, WaitReason::DirtyThrottle).await,
+                Next::Sleep(ticks) => {
+                    self.machine().sleep(self.ticks(ticks), WaitReason::DirtyThrottle).await;
+                }
                 Next::Go => return,
             }
         }
@@ -80,7 +82,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
         }
         let mut pace = process.0.pace.get();
-        out.done(&mut pace, poll, self.machine().now());
+        out.done(&mut pace, poll);
         process.0.pace.set(pace);
     }
 }

@@ -13,8 +13,7 @@ use units::Nanos;
 use crate::base::event::Trace;
 use crate::base::ids::MemcgId;
 use crate::memory::Memory;
-use crate::pages::pace::Balance;
-use crate::pages::pace::FIRST_POLL;
+use crate::pages::pace::{Balance, FIRST_POLL, Looking};
 
 /// How a process goes on making pages dirty (`nr_dirtied`, `nr_dirtied_pause`,
 /// `dirty_paused_when`).
@@ -24,14 +23,14 @@ pub struct WriterPace {
     dirtied: u32,
     /// Pages until the next look.
     poll: u32,
-    /// When the last pause ended.
-    paused_at: Nanos,
+    /// The tick at which its last pause was to end, and later by what it owes; or when it was last left alone.
+    paused_at: Option<i64>,
 }
 
 impl WriterPace {
     /// Of a process that has written nothing yet.
     pub const fn new() -> Self {
-        Self { dirtied: 0, poll: FIRST_POLL, paused_at: Nanos::ZERO }
+        Self { dirtied: 0, poll: FIRST_POLL, paused_at: None }
     }
 
     /// A page was made dirty: whether the writer has to look.
@@ -54,16 +53,31 @@ impl WriterPace {
         looks_for_all || self.dirtied >= self.poll
     }
 
-    /// The look is over; the next one comes after `poll` pages.
-    pub(super) fn look_after(&mut self, poll: u32, now: Nanos) {
-        self.poll = poll;
-        self.go_on(now);
+    fn looking(&self, tick: i64, hz: u64) -> Looking {
+        Looking { hz, pages: self.dirtied, thinks: self.paused_at.map(|paused| tick - paused) }
     }
 
-    /// The look is over. What was not slept for is not forgotten, but for a writer below freerun.
-    fn go_on(&mut self, now: Nanos) {
+    /// The look is over; the next one comes after `poll` pages.
+    pub(super) fn look_after(&mut self, poll: u32) {
+        self.poll = poll;
         self.dirtied = 0;
-        self.paused_at = now;
+    }
+
+    /// It starts anew at this tick.
+    fn go_on(&mut self, tick: i64) {
+        self.dirtied = 0;
+        self.paused_at = Some(tick);
+    }
+
+    /// It does not sleep, and owes `period` ticks.
+    fn owe(&mut self, period: u64) {
+        if period > 0 {
+            let period = i64::try_from(period).expect("ticks of a run");
+            self.paused_at = self.paused_at.map(|tick| tick + period);
+            self.dirtied = 0;
+        } else if self.poll <= self.dirtied {
+            self.poll += self.dirtied;
+        }
     }
 }
 
@@ -111,8 +125,8 @@ impl Default for WriterPace {
 pub enum Next {
     /// Tell the flusher to write: more is dirty than the background threshold.
     StartFlusher,
-    /// Sleep for so long.
-    Sleep(Nanos),
+    /// Sleep for so many ticks.
+    Sleep(u64),
     /// Go on writing.
     Go,
 }
@@ -121,7 +135,7 @@ pub enum Next {
 enum At {
     Look,
     Act(Balance),
-    Slept { again: bool },
+    Slept { again: bool, until: i64 },
 }
 
 /// One look of a writer, with the pauses that follow.
@@ -134,20 +148,21 @@ impl Pause {
         Self(At::Look)
     }
 
-    /// The next step of a writer with this `pace`, for a cgroup, at `now`; `dying`: it was killed, and no pause is
-    /// repeated.
+    /// The next step of a writer with this `pace`, for a cgroup, at `now` of a kernel with `hz` ticks in a second;
+    /// `dying`: it was killed, and no pause is repeated.
     pub fn step<T: Trace>(
         &mut self,
         mem: &mut Memory<T>,
         pace: &mut WriterPace,
         memcg: MemcgId,
         now: Nanos,
+        hz: u64,
         dying: bool,
     ) -> Next {
-        if let At::Slept { again } = self.0 {
-            pace.paused_at = now;
+        let tick = i64::try_from(now.0 / (1_000_000_000 / hz)).expect("ticks of a run");
+        if let At::Slept { again, until } = self.0 {
+            pace.go_on(until);
             if !again || dying {
-                pace.go_on(now);
                 return Next::Go;
             }
             self.0 = At::Look;
@@ -155,9 +170,8 @@ impl Pause {
         let balance = match self.0 {
             At::Act(balance) => balance,
             _ => {
-                let since = now.saturating_sub(pace.paused_at);
                 let domains = mem.dirty_domains(memcg);
-                let balance = mem.balance_dirty_pages(&domains, now, pace.dirtied, since);
+                let balance = mem.balance_dirty_pages(&domains, now, pace.looking(tick, hz));
                 if domains.starts_flusher() {
                     self.0 = At::Act(balance);
                     return Next::StartFlusher;
@@ -165,24 +179,34 @@ impl Pause {
                 balance
             }
         };
-        self.act(balance, pace, now)
+        self.act(balance, pace, tick)
     }
 
-    fn act(&mut self, balance: Balance, pace: &mut WriterPace, now: Nanos) -> Next {
-        let (length, again) = match balance {
-            Balance::Go { poll } => {
+    fn act(&mut self, balance: Balance, pace: &mut WriterPace, tick: i64) -> Next {
+        let (ticks, waived, again) = match balance {
+            Balance::Free { poll } => {
                 pace.poll = poll;
-                pace.go_on(now);
+                pace.go_on(tick);
                 return Next::Go;
             }
-            Balance::Pause { length, poll } => {
-                pace.poll = poll;
-                (length, false)
+            Balance::Forgiven => {
+                pace.go_on(tick);
+                return Next::Go;
             }
-            Balance::Wait { length } => (length, true),
+            Balance::Owes { period } => {
+                pace.owe(period);
+                return Next::Go;
+            }
+            Balance::Pause { ticks, waived, poll } => {
+                pace.poll = poll;
+                (ticks, waived, false)
+            }
+            Balance::Wait { ticks } => (ticks, 0, true),
         };
-        self.0 = At::Slept { again };
-        Next::Sleep(length)
+        // What it sleeps longer, as timers are coarse, counts as thinking.
+        let until = tick.saturating_add_unsigned(ticks + waived);
+        self.0 = At::Slept { again, until };
+        Next::Sleep(ticks)
     }
 }
 
@@ -219,33 +243,36 @@ mod tests {
         assert_eq!(CpuPace::new(100, 8).poll, 16, "no more often than every 16 pages");
     }
 
-    /// Walks looks that come to these balances, one after the other, with sleeps as long as asked for;
-    /// returns the steps and the pace behind them.
+    /// A second of 100 ticks.
+    const HZ: u64 = 100;
+
+    /// Walks looks that come to these balances, one after the other, with sleeps a tick longer than asked for, as timers
+    /// are; returns the steps and the pace behind them.
     fn walk(balances: &[Balance], dying: bool) -> (Vec<Next>, WriterPace) {
-        let mut pace = WriterPace { dirtied: 40, poll: 32, paused_at: Nanos::ZERO };
-        let (mut pause, mut now, mut steps) = (Pause::new(), START, Vec::new());
+        let mut pace = WriterPace { dirtied: 40, poll: 32, paused_at: None };
+        let (mut pause, mut tick, mut steps) = (Pause::new(), 100, Vec::new());
         for &balance in balances {
             // The look itself needs dirty pages; what follows from it does not.
-            let next = pause.act(balance, &mut pace, now);
+            let next = pause.act(balance, &mut pace, tick);
             steps.push(next);
-            let Next::Sleep(length) = next else { break };
-            now = Nanos(now.0 + length.0);
-            let mut mem = machine("linux-6.1");
-            let again = pause.0 == At::Slept { again: true };
+            let Next::Sleep(ticks) = next else { break };
+            tick += i64::try_from(ticks).unwrap() + 1;
+            let (mut mem, now) = (machine("linux-6.1"), Nanos(u64::try_from(tick).unwrap() * 10_000_000));
+            let again = matches!(pause.0, At::Slept { again: true, .. });
             if !again || dying {
-                steps.push(pause.step(&mut mem, &mut pace, MemcgId::ROOT, now, dying));
+                steps.push(pause.step(&mut mem, &mut pace, MemcgId::ROOT, now, HZ, dying));
                 break;
             }
         }
         (steps, pace)
     }
 
-    fn pause(millis: u64) -> Balance {
-        Balance::Pause { length: Nanos::from_millis(millis), poll: 7 }
+    fn pause(ticks: u64) -> Balance {
+        Balance::Pause { ticks, waived: 0, poll: 7 }
     }
 
-    fn wait(millis: u64) -> Balance {
-        Balance::Wait { length: Nanos::from_millis(millis) }
+    fn wait(ticks: u64) -> Balance {
+        Balance::Wait { ticks }
     }
 
     #[test]
@@ -254,7 +281,7 @@ mod tests {
         let looks = |pace: &mut WriterPace| (1..100).find(|_| pace.dirty_page());
         assert_eq!(looks(&mut pace), Some(32));
         pace.poll = 5;
-        pace.go_on(START);
+        pace.go_on(100);
         assert_eq!(looks(&mut pace), Some(5));
     }
 
@@ -262,24 +289,34 @@ mod tests {
     fn with_nothing_dirty_a_writer_goes_on_and_looks_seldom() {
         let (mut mem, mut pace) =
             (machine("linux-6.1"), WriterPace { dirtied: 1, poll: 1, ..WriterPace::new() });
-        assert_eq!(Pause::new().step(&mut mem, &mut pace, MemcgId::ROOT, START, false), Next::Go);
-        assert_eq!(pace, WriterPace { dirtied: 0, poll: 32, paused_at: START });
+        let next = Pause::new().step(&mut mem, &mut pace, MemcgId::ROOT, START, HZ, false);
+        assert_eq!((next, pace), (Next::Go, WriterPace { dirtied: 0, poll: 32, paused_at: Some(100) }));
     }
 
     #[test]
     fn a_pause_is_slept_once_and_a_wait_until_there_is_room() {
-        let sleep = |millis| Next::Sleep(Nanos::from_millis(millis));
-        let after = |millis: u64| Nanos::from_millis(1000 + millis);
-        let (steps, pace) = walk(&[pause(30)], false);
-        assert_eq!(steps, [sleep(30), Next::Go]);
-        assert_eq!(pace, WriterPace { dirtied: 0, poll: 7, paused_at: after(30) });
+        let sleep = Next::Sleep;
+        let (steps, pace) = walk(&[pause(3)], false);
+        assert_eq!(steps, [sleep(3), Next::Go]);
+        let after = |tick| WriterPace { dirtied: 0, poll: 7, paused_at: Some(tick) };
+        assert_eq!(pace, after(103), "the tick that it slept longer counts as thinking");
 
-        let (steps, pace) = walk(&[wait(200), wait(200), pause(10)], false);
-        assert_eq!(steps, [sleep(200), sleep(200), sleep(10), Next::Go]);
-        assert_eq!(pace, WriterPace { dirtied: 0, poll: 7, paused_at: after(410) });
+        let (steps, pace) = walk(&[wait(20), wait(20), pause(1)], false);
+        assert_eq!((&steps[..], pace), (&[sleep(20), sleep(20), sleep(1), Next::Go][..], after(143)));
 
-        let (steps, pace) = walk(&[wait(200), wait(200)], true);
-        assert_eq!(steps, [sleep(200), Next::Go], "a killed writer waits for nothing");
-        assert_eq!(pace, WriterPace { dirtied: 0, poll: 32, paused_at: after(200) });
+        let (steps, pace) = walk(&[wait(20), wait(20)], true);
+        assert_eq!(steps, [sleep(20), Next::Go], "a killed writer waits for nothing");
+        assert_eq!(pace, WriterPace { poll: 32, ..after(120) });
+    }
+
+    #[test]
+    fn what_is_too_short_to_sleep_is_owed_and_less_than_a_tick_makes_looks_rarer() {
+        let owes = |period| {
+            let mut pace = WriterPace { dirtied: 32, poll: 32, paused_at: Some(90) };
+            assert_eq!(Pause::new().act(Balance::Owes { period }, &mut pace, 100), Next::Go);
+            pace
+        };
+        assert_eq!(owes(2), WriterPace { dirtied: 0, poll: 32, paused_at: Some(92) });
+        assert_eq!(owes(0), WriterPace { dirtied: 32, poll: 64, paused_at: Some(90) });
     }
 }

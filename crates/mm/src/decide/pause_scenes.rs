@@ -12,6 +12,7 @@ use crate::memory::Memory;
 
 const ROOT: MemcgId = MemcgId::ROOT;
 const NOW: Nanos = Nanos::from_secs(1);
+const HZ: u64 = 100;
 
 /// A machine of 64 MiB with so many dirty pages, and none above which writers are left alone.
 fn with_dirty(pages: u32) -> Memory<NoTrace> {
@@ -27,13 +28,17 @@ fn with_dirty(pages: u32) -> Memory<NoTrace> {
 fn the_flusher_is_woken_when_more_is_dirty_than_the_background_threshold() {
     let mut pace = WriterPace::new();
     let (mut mem, mut pause) = (with_dirty(0), Pause::new());
-    assert_eq!(pause.step(&mut mem, &mut pace, ROOT, NOW, false), Next::Go, "just as many");
+    assert_eq!(pause.step(&mut mem, &mut pace, ROOT, NOW, HZ, false), Next::Go, "just as many");
     let (mut mem, mut pause) = (with_dirty(1), Pause::new());
-    assert_eq!(pause.step(&mut mem, &mut pace, ROOT, NOW, false), Next::StartFlusher);
+    assert_eq!(pause.step(&mut mem, &mut pace, ROOT, NOW, HZ, false), Next::StartFlusher);
     // At the limit nobody may make another page dirty: it sleeps for the shortest pause, and looks again.
-    let full = Next::Sleep(Nanos::from_millis(10));
-    assert_eq!(pause.step(&mut mem, &mut pace, ROOT, NOW, false), full);
-    assert_eq!(pause.step(&mut mem, &mut pace, ROOT, NOW, false), Next::StartFlusher, "still full");
-    assert_eq!(pause.step(&mut mem, &mut pace, ROOT, NOW, false), full);
-    assert_eq!(pause.step(&mut mem, &mut pace, ROOT, NOW, true), Next::Go, "a killed writer waits no more");
+    let full = Next::Sleep(1);
+    assert_eq!(pause.step(&mut mem, &mut pace, ROOT, NOW, HZ, false), full);
+    assert_eq!(pause.step(&mut mem, &mut pace, ROOT, NOW, HZ, false), Next::StartFlusher, "still full");
+    assert_eq!(pause.step(&mut mem, &mut pace, ROOT, NOW, HZ, false), full);
+    assert_eq!(
+        pause.step(&mut mem, &mut pace, ROOT, NOW, HZ, true),
+        Next::Go,
+        "a killed writer waits no more"
+    );
 }

@@ -96,8 +96,8 @@ impl WriteOut {
     }
 
     /// The look is over: the writer looks again after `poll` pages more.
-    pub fn done(&self, pace: &mut WriterPace, poll: u32, now: Nanos) {
-        pace.look_after(poll, now);
+    pub fn done(&self, pace: &mut WriterPace, poll: u32) {
+        pace.look_after(poll);
     }
 }
 

@@ -24,7 +24,7 @@ use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
 use crate::lru::lists::{Lru, LruList};
 use crate::pages::cache::PageCache;
-use crate::pages::pace::{Balance, DirtyDomains, DirtyLimits, Pace};
+use crate::pages::pace::{Balance, DirtyDomains, DirtyLimits, Looking, Pace};
 use crate::pages::tree::Slot;
 use crate::slab::object::Object;
 use crate::version::rules::CgroupWriteback;
@@ -140,11 +140,10 @@ impl PageCache {
         core: &Core<T>,
         domains: &DirtyDomains,
         now: Nanos,
-        pages: u32,
-        since_pause: Nanos,
+        looking: Looking,
     ) -> Balance {
         self.measure_pace(core, now, domains);
-        self.pace.balance(domains, pages, since_pause)
+        self.pace.balance(domains, looking)
     }
 
     /// Measures the pace if it is time.

@@ -81,35 +81,49 @@ impl DirtyDomains {
     }
 }
 
+/// Where a writer stands when it looks; times are ticks of a kernel with `hz` in a second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Looking {
+    /// Ticks in a second.
+    pub hz: u64,
+    /// Pages that it has made dirty since its last pause, or since it was last left alone.
+    pub pages: u32,
+    /// Ticks since that pause was to end, less what it owes; none: it never paused, nor was left alone.
+    pub thinks: Option<i64>,
+}
+
 /// What a writer does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Balance {
-    /// Goes on; looks again after `poll` more pages.
-    Go {
+    /// Below freerun: it starts anew, and looks again after `poll` more pages.
+    Free {
         /// Pages.
         poll: u32,
     },
+    /// It has thought for more than a second longer than its pages take: it starts anew.
+    Forgiven,
+    /// Its pause would be too short: it goes on, and owes the ticks that its pages take.
+    Owes {
+        /// Ticks; 0: its pages count on, and it looks less often.
+        period: u64,
+    },
     /// Sleeps, then goes on and looks again after `poll` more pages.
     Pause {
-        /// For so long.
-        length: Nanos,
+        /// Ticks.
+        ticks: u64,
+        /// Ticks that it should have slept longer, and will not be reminded of.
+        waived: u64,
         /// Pages.
         poll: u32,
     },
     /// Sleeps and looks again at once: the limit is reached.
     Wait {
-        /// For so long.
-        length: Nanos,
+        /// Ticks.
+        ticks: u64,
     },
 }
 
-/// The longest pause.
-const MAX_PAUSE: Nanos = Nanos::from_millis(200);
-/// The shortest: less is added to the next.
-const MIN_PAUSE: Nanos = Nanos::from_millis(10);
-/// How long a pause should be.
-const GOOD_PAUSE: Nanos = Nanos::from_millis(20);
 /// Between two measurements.
 const MEASURE_PERIOD: Nanos = Nanos::from_millis(200);
 /// A measurement over more than this says nothing: nobody wrote.
@@ -224,35 +238,62 @@ impl Pace {
         self.base_rate = self.base_rate.max(1);
     }
 
-    /// An eighth of the time in which the device writes all that is dirty: pauses are short where memory is small, or
-    /// writers would sleep while the device has nothing to do ("writeback: limit max dirty pause time", 3.2).
-    fn longest_pause(&self, limits: &DirtyLimits) -> Nanos {
-        let all = limits.pending() * SECOND / self.bandwidth.max(1);
-        Nanos(all / 8).clamp(MIN_PAUSE, MAX_PAUSE)
+    /// An eighth of the time in which the device writes all that is dirty, and a fifth of a second at most: pauses are
+    /// short where memory is small, or writers would sleep while the device has nothing to do ("writeback: limit max
+    /// dirty pause time", 3.2).
+    fn longest_pause(&self, limits: &DirtyLimits, hz: u64) -> u64 {
+        let in_an_eighth = self.bandwidth / (1 + hz / 8).next_power_of_two();
+        (limits.pending() / (1 + in_an_eighth) + 1).min((hz / 5).max(1))
     }
 
-    /// What a writer does that has made `pages` dirty since its last look, `since_pause` after its
-    /// last pause ended (`balance_dirty_pages`).
-    pub fn balance(&self, domains: &DirtyDomains, pages: u32, since_pause: Nanos) -> Balance {
+    /// The shortest pause that is slept, and after how many pages a writer at `rate` looks again (`wb_min_pause`): 10 ms,
+    /// and 10 ms more for each doubling of writers, of which the base rate tells.
+    fn shortest_pause(&self, longest: u64, rate: u64, hz: u64) -> (u64, u64) {
+        let in_time = |rate: u64, ticks: u64| rate * ticks / hz.next_power_of_two();
+        let (all, each) = (self.bandwidth.max(1).ilog2(), self.base_rate.max(1).ilog2());
+        let more = u64::from(all.saturating_sub(each)) * 10 * hz / 1024;
+        let mut ticks = ((hz / 100).max(1) + more).min(1 + longest / 2);
+        let mut pages = in_time(self.base_rate, ticks);
+        if pages < u64::from(FIRST_POLL) {
+            ticks = longest;
+            pages = in_time(self.base_rate, ticks);
+            if pages > u64::from(FIRST_POLL) {
+                pages = u64::from(FIRST_POLL);
+                ticks = hz * pages / self.base_rate.max(1);
+            }
+        }
+        if hz * pages / (rate + 1) > longest {
+            ticks = longest;
+            pages = in_time(rate, ticks);
+        }
+        let shortest = if pages >= u64::from(FIRST_POLL) { 1 + ticks / 2 } else { ticks };
+        (shortest, pages)
+    }
+
+    /// What a writer does that looks (`balance_dirty_pages`).
+    pub fn balance(&self, domains: &DirtyDomains, looking: Looking) -> Balance {
         if domains.all().all(|limits| limits.pending() <= limits.freerun()) {
             let room = |limits: &DirtyLimits| limits.threshold - limits.pending();
             let least = domains.all().map(room).min().expect("the machine's");
-            return Balance::Go { poll: 1 << (least.max(1).ilog2() / 2) };
+            return Balance::Free { poll: 1 << (least.max(1).ilog2() / 2) };
         }
+        let Looking { hz, pages, thinks } = looking;
         let (position, limits, _) = self.tightest(domains);
-        let longest = self.longest_pause(&limits);
+        let longest = self.longest_pause(&limits, hz);
         let rate = self.base_rate * position / ONE;
         if rate == 0 {
-            return Balance::Wait { length: longest };
+            return Balance::Wait { ticks: longest };
         }
-        let poll = poll_at(rate);
-        let period = Nanos(u64::from(pages) * SECOND / rate);
-        let length = period.saturating_sub(since_pause);
-        if length < MIN_PAUSE {
-            Balance::Go { poll }
-        } else {
-            Balance::Pause { length: length.min(longest), poll }
+        let (shortest, poll) = self.shortest_pause(longest, rate, hz);
+        let period = hz * u64::from(pages) / rate;
+        let signed = |ticks: u64| i64::try_from(ticks).expect("ticks of a run");
+        let pause = signed(period) - thinks.unwrap_or(0);
+        if pause < signed(shortest) {
+            return if pause < -signed(hz) { Balance::Forgiven } else { Balance::Owes { period } };
         }
+        let pause = pause.unsigned_abs();
+        let poll = u32::try_from(poll).unwrap_or(u32::MAX);
+        Balance::Pause { ticks: pause.min(longest), waived: pause.saturating_sub(longest).min(longest), poll }
     }
 }
 
@@ -269,16 +310,6 @@ fn position(limits: &DirtyLimits, limit: u64) -> u64 {
     let x = (signed(setpoint) - signed(dirty)) * one / signed((limit - setpoint).max(1));
     let x = x.clamp(-one, one);
     u64::try_from((x * x / one * x / one) + one).expect("the cube is -1 at least")
-}
-
-/// Pages after which a writer at this rate looks again: those of one good pause; at slow rates up
-/// to those of the longest.
-fn poll_at(rate: u64) -> u32 {
-    let in_time = |time: Nanos| rate * time.0 / SECOND;
-    let pages = in_time(GOOD_PAUSE);
-    let pages =
-        if pages < u64::from(FIRST_POLL) { in_time(MAX_PAUSE).min(u64::from(FIRST_POLL)) } else { pages };
-    u32::try_from(pages.max(1)).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -313,33 +344,54 @@ mod tests {
         assert_eq!(curve, [2048, 2042, 1150, 1024, 896, 197, 6, 0, 0]);
     }
 
+    /// Of a kernel with 100 ticks in a second.
+    fn looking(pages: u32, thinks: i64) -> Looking {
+        Looking { hz: 100, pages, thinks: Some(thinks) }
+    }
+
     #[test]
     fn below_freerun_writers_are_left_alone_and_look_more_often_as_they_near_it() {
-        let poll = |dirty| Pace::new().balance(&alone(dirty), 32, Nanos::ZERO);
-        assert_eq!(poll(0), Balance::Go { poll: 64 });
-        assert_eq!(poll(4990), Balance::Go { poll: 32 });
-        assert!(matches!(poll(4991), Balance::Go { poll: 512.. }), "32 pages are too few for a pause");
+        let poll = |dirty| Pace::new().balance(&alone(dirty), looking(32, 0));
+        assert_eq!(poll(0), Balance::Free { poll: 64 });
+        assert_eq!(poll(4990), Balance::Free { poll: 32 });
+        assert_eq!(poll(4991), Balance::Owes { period: 0 }, "32 pages are too few for a pause");
     }
 
     #[test]
     fn a_pause_lasts_as_long_as_the_pages_take_at_the_allowed_rate() {
         let pace = Pace { base_rate: 1000, bandwidth: 1000, ..Pace::new() };
-        let at = |dirty, pages, since| pace.balance(&alone(dirty), pages, Nanos::from_millis(since));
-        let pause = |millis, poll| Balance::Pause { length: Nanos::from_millis(millis), poll };
-        assert_eq!(at(5823, 32, 0), pause(32, 32));
-        assert_eq!(at(5823, 32, 20), pause(12, 32), "time since the last pause counts");
-        assert_eq!(at(5823, 32, 22), pause(10, 32), "the shortest pause");
-        assert_eq!(at(5823, 32, 23), Balance::Go { poll: 32 }, "too short a one is saved up");
-        assert_eq!(at(5823, 1000, 0), pause(200, 32));
-        assert_eq!(at(6657, 1, 0), Balance::Wait { length: Nanos::from_millis(200) });
+        let at = |dirty, pages, thinks| pace.balance(&alone(dirty), looking(pages, thinks));
+        let pause = |ticks, waived| Balance::Pause { ticks, waived, poll: 32 };
+        assert_eq!(at(5823, 32, 0), pause(3, 0));
+        assert_eq!(at(5823, 32, 1), pause(2, 0), "time since the last pause counts");
+        assert_eq!(at(5823, 32, 2), Balance::Owes { period: 3 }, "too short a one is owed");
+        assert_eq!(at(5823, 32, 104), Balance::Forgiven, "101 ticks more than the pages take");
+        assert_eq!(at(5823, 300, 0), pause(20, 10), "the longest, and a part of the rest is forgotten");
+        assert_eq!(at(5823, 1000, 0), pause(20, 20));
+        assert_eq!(at(6657, 1, 0), Balance::Wait { ticks: 20 });
+    }
+
+    /// `writeback:balance_dirty_pages` of a guest of 5.10: at 100 MB/s (25,600 pages) writers slept for one tick of 10 ms
+    /// after 256 pages at a fifth of that rate, and the next look was after 200 pages.
+    #[test]
+    fn at_the_first_bandwidth_a_writer_pauses_for_a_tick_and_looks_every_200_pages() {
+        let (pace, group) =
+            (Pace::new(), DirtyLimits { threshold: 1400, background: 700, dirty: 1340, writeback: 0 });
+        let domains = DirtyDomains { machine: limits(1232, 0), group: Some(group) };
+        let rate = FIRST_BANDWIDTH * pace.tightest(&domains).0 / ONE;
+        assert!((12_000..25_600).contains(&rate), "{rate}");
+        let told = [16, 128, 256].map(|pages| pace.balance(&domains, looking(pages, 0)));
+        let owes = Balance::Owes { period: 0 };
+        assert_eq!(told, [owes, owes, Balance::Pause { ticks: 1, waived: 0, poll: 200 }]);
     }
 
     #[test]
     fn a_pause_is_an_eighth_of_what_writing_all_takes_at_most() {
-        let longest = |bandwidth, dirty| Pace { bandwidth, ..Pace::new() }.longest_pause(&limits(dirty, 0));
-        assert_eq!(longest(1_000, 800), Nanos::from_millis(100));
-        assert_eq!(longest(1_000, 8_000), Nanos::from_millis(200));
-        assert_eq!(longest(1_000, 8), Nanos::from_millis(10));
+        let longest =
+            |bandwidth, dirty| Pace { bandwidth, ..Pace::new() }.longest_pause(&limits(dirty, 0), 100);
+        assert_eq!(longest(1_000, 630), 11, "in sixteenths of 100 ticks: 62 pages each");
+        assert_eq!(longest(1_000, 8_000), 20);
+        assert_eq!(longest(1_000, 8), 1);
     }
 
     #[test]
@@ -358,11 +410,11 @@ mod tests {
         let pace = Pace { base_rate: 1000, bandwidth: 1000, ..Pace::new() };
         let at = |dirty, group_dirty| {
             let group = DirtyLimits { threshold: 400, background: 200, dirty: group_dirty, writeback: 0 };
-            pace.balance(&DirtyDomains { machine: limits(dirty, 0), group: Some(group) }, 100, Nanos::ZERO)
+            pace.balance(&DirtyDomains { machine: limits(dirty, 0), group: Some(group) }, looking(100, 0))
         };
         assert_eq!(
             at(1_000, 300),
-            Balance::Go { poll: 8 },
+            Balance::Free { poll: 8 },
             "halfway between its thresholds: as for 100 pages"
         );
         assert!(matches!(at(1_000, 350), Balance::Pause { .. }));

@@ -146,6 +146,7 @@ rules! {
     device_congestion: DeviceCongestion,
     direct_pause: DirectPause,
     list_drain: ListDrain,
+    timers: Timers,
     reserve_throttle: ReserveThrottle,
     kswapd_done: KswapdDone,
     kswapd_sleep: KswapdSleep,

@@ -240,6 +240,9 @@ fn every_version_decides_as_its_sources_say() {
     draining of all per-CPU lists
       ListDrain(Caller): 2.6.32 6.1 6.12 7.2
       ListDrain(Workers): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10
+    end of timeouts
+      Timers(AtEdge): 2.6.32
+      Timers(Behind): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
     direct reclaim while the reserve is nearly gone
       ReserveThrottle(Off): 2.6.32
       ReserveThrottle(Waits): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2

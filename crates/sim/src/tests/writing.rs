@@ -94,7 +94,7 @@ impl End {
         self.kernel.vmstat().into_iter().find(|(other, _)| other == name).expect("a counter").1
     }
 
-    fn waited(&self, reason: WaitReason) -> Nanos {
+    pub(super) fn waited(&self, reason: WaitReason) -> Nanos {
         self.stalls.iter().filter(|stall| stall.reason == reason).map(|stall| stall.total).sum()
     }
 }

@@ -182,8 +182,8 @@ const POSTINGS: [(&str, &str); 4] = [
 
 #[test]
 fn when_kswapd_gets_nowhere_a_stall_ends_with_its_timeout() {
-    // 250 jiffies a second: HZ / 10 = 25 of them, HZ / 50 = 5.
-    for ((boost, stall), timeout_usec) in POSTINGS[1..].iter().zip([100_000, 20_000, 20_000]) {
+    // 250 jiffies a second: HZ / 10 = 25 of them, HZ / 50 = 5, and one that has begun.
+    for ((boost, stall), timeout_usec) in POSTINGS[1..].iter().zip([104_000, 24_000, 24_000]) {
         let ending = run_with(&posting(boost, stall), Sysctls::default(), Pass::STUCK);
         assert_eq!(ending.stalls, [timeout_usec], "{stall}");
         assert_eq!((ending.traced, ending.counted), (vec![timeout_usec], 1), "{stall}");
@@ -208,7 +208,7 @@ fn the_first_posting_stalls_for_each_zone_and_leaves_no_trace_of_it() {
     let (boost, stall) = POSTINGS[0];
     let ending = run_with(&posting(boost, stall), Sysctls::default(), Pass::STUCK);
     assert_eq!((ending.stalls.len(), ending.traced.len(), ending.counted), (0, 0, 0));
-    // DMA32 and Normal: 25 jiffies each, the first one begun 1 ms after a tick.
-    let two = Nanos::from_millis(199);
-    assert!(ending.took >= two && ending.took < Nanos::from_millis(200), "{}", ending.took);
+    // DMA32 and Normal: 26 jiffies each, the first one begun 1 ms after a tick.
+    let two = Nanos::from_millis(207);
+    assert!(ending.took >= two && ending.took < Nanos::from_millis(208), "{}", ending.took);
 }

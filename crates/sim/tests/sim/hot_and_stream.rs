@@ -214,8 +214,8 @@ const SMALL_FILES: [(&str, &str); 4] =
 const ANON_AND_FILE: [(&str, &str); 5] =
     [("hot", "2M"), ("cold", "4M"), ("file", "16M"), ("every", "2M"), ("limit", "16M")];
 
-const CONTAINERS: [(&str, &str); 4] =
-    [("a_file", "16M"), ("a_bytes", "16M"), ("a_max", "8M"), ("b_bytes", "16M")];
+const CONTAINERS: [(&str, &str); 5] =
+    [("a_file", "16M"), ("a_bytes", "16M"), ("a_max", "8M"), ("a_memory", "1M"), ("b_bytes", "16M")];
 
 const INODE_STORM: [(&str, &str); 4] =
     [("processes", "2"), ("files", "200"), ("pin_from", "40M"), ("pin_step", "4M")];

@@ -240,6 +240,15 @@ decisions! {
         Workers,
     }
 
+    /// When a timeout ends that was set for some ticks (`timer_start` and `timer_expire_entry` in guests of 5.10 and
+    /// 6.12: 1 tick lasted 1.0 to 2.0, 50 lasted 51.0, 201 lasted 204.4 to 207.1).
+    Timers = "end of timeouts" {
+        /// At the edge of the last one: they last up to a tick less (up to 4.7).
+        AtEdge,
+        /// Behind it, and long ones behind the next multiple of 8 ticks, 64, and so on (the timer wheel of 4.8).
+        Behind,
+    }
+
     /// When a request in the slow path is repeated (MECHANISMS 4.1, 4.4).
     SlowPath = "rounds of the slow path" {
         /// For ever where the block is small, with a pause after each round (up to 4.6).

@@ -41,7 +41,7 @@ const FIRST: [&str; 3] = ["linux-7.2", "linux-7.2+lru-gen", "linux-2.6.32"];
 /// Where pairs show that do not in the first scene on the first version, by how their text begins: a scene and a
 /// version. It only saves time: where it is wrong, all are tried as if it was not there.
 #[rustfmt::skip] // A table.
-const TRIED_FIRST: [(&str, &str, &str); 103] = [
+const TRIED_FIRST: [(&str, &str, &str); 104] = [
     ("EvictionAge(", "limits and protection", "linux-6.1"),
     ("ActivationAge(", "limits and protection", "linux-6.1"),
     ("MemcgWalk(Full) / MemcgWalk(Shared)", "page cache on ext4", "linux-6.1"),
@@ -77,6 +77,7 @@ const TRIED_FIRST: [(&str, &str, &str); 103] = [
     ("FaultAround(", "mapped files", "linux-7.2"),
     ("FaultCount(", "mapped files", "linux-7.2"),
     ("ListDrain(", "page cache on ext4", "linux-6.1"),
+    ("Timers(", "writes on ext4", "linux-7.2"),
     ("WriteFault(", "mapped files", "linux-6.1"),
     ("MappedHits(", "mapped files", "linux-7.2"),
     ("InodeLru(", "limits and protection", "linux-7.2"),

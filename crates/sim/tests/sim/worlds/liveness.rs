@@ -95,6 +95,11 @@ impl Bounds {
 
     /// How long a task may sleep for `reason`; as long as it likes if nobody needs it meanwhile.
     pub fn of_wait(&self, reason: WaitReason) -> Option<Nanos> {
+        // Timers are coarse: up to an eighth, and at least a tick.
+        self.of_timer(reason).map(|longest| Nanos(longest.0 + longest.0 / 8 + TICK.0))
+    }
+
+    fn of_timer(&self, reason: WaitReason) -> Option<Nanos> {
         use WaitReason as R;
         match reason {
             R::KswapdIdle | R::KcompactdIdle | R::KhugepagedIdle | R::FlusherIdle => None,
