@@ -5,14 +5,12 @@
 
 use std::ops::Range;
 
-use mm::MemcgId;
 use mm::base::event::Trace;
 use mm::base::ids::AnonId;
-use mm::base::vmstat::{MemcgStat, VmEvent};
 use mm::pages::anon_swap::SwapFault;
 use mm::swapping::Accessed;
 use mm::version::rules::HugePages;
-use units::{Bytes, NodeId};
+use units::Bytes;
 
 use crate::anon::area::{AnonArea, AnonMapping, HugeAdvice};
 use crate::anon::huge::HUGE_PAGES;
@@ -199,7 +197,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     /// Accesses the page at `page`, or the huge page that it is a part of; `None` if it is missing.
-    pub(crate) fn access_present(
+    fn access_present(
         &self,
         process: &Process,
         mapping: AnonMapping,
@@ -213,7 +211,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
-    pub(crate) async fn fault(
+    async fn fault(
         &self,
         process: &Process,
         mapping: AnonMapping,
@@ -240,13 +238,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.count_fault(process.memcg());
         self.machine().return_to_user().await; // irqentry_exit
         Ok(())
-    }
-
-    pub(crate) fn count_fault(&self, memcg: MemcgId) {
-        self.mem(|mem| {
-            mem.core.alloc.events.add(VmEvent::PgFault, 1);
-            mem.core.cgroups.add_stat(memcg, NodeId(0), MemcgStat::PgFault, 1);
-        });
     }
 
     /// A fault on a page that was never there.

@@ -1,23 +1,10 @@
-//! The lock of a file (`i_rwsem`): one task writes to it at a time.
-//!
-//! Whoever writes holds it for the whole call, also while it is paused for dirty pages or reclaims memory, so writers of
-//! one file wait in line for each other's pauses. On XFS readers share it, and wait for writers. Measured by
-//! `writeback:balance_dirty_pages` in guests of 5.10: four writers of one file below a limit are paused one after the
-//! other, 20 ms each, and never two at once.
-//!
-//! Waiters get it in the order in which they came. Left out: that a running task may take it before the first waiter
-//! runs, spinning on its owner, and the lock of directories. Next: [`crate::cache::filemap`], which takes it.
+//! The state of the lock of a file (`i_rwsem`), and of those who wait for it. Who takes it: [`super::locking`].
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-use mm::base::event::Trace;
-
-use crate::files::inode::Inode;
-use crate::fs::Filesystem;
-use crate::handle::Kernel;
-use crate::machine::{Machine, QueueId, WaitReason};
+use crate::machine::QueueId;
 
 /// How a task holds the lock of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,11 +28,11 @@ enum Held {
 pub(crate) struct FileLock {
     held: Cell<Held>,
     /// Somebody waits in line for it.
-    awaited: Cell<bool>,
+    pub(super) awaited: Cell<bool>,
 }
 
 impl FileLock {
-    fn try_take(&self, hold: Hold) -> bool {
+    pub(super) fn try_take(&self, hold: Hold) -> bool {
         let now = match (self.held.get(), hold) {
             (Held::Free, Hold::Exclusive) => Held::Exclusive,
             (Held::Free, Hold::Shared) => Held::Shared(1),
@@ -56,7 +43,7 @@ impl FileLock {
         true
     }
 
-    fn give_back(&self) {
+    pub(super) fn give_back(&self) {
         self.held.set(match self.held.get() {
             Held::Shared(readers) if readers > 1 => Held::Shared(readers - 1),
             _ => Held::Free,
@@ -66,71 +53,17 @@ impl FileLock {
 
 /// A task that waits in line.
 #[derive(Debug)]
-struct Waiter {
-    hold: Hold,
-    queue: QueueId,
-    has_it: Rc<Cell<bool>>,
+pub(super) struct Waiter {
+    pub(super) hold: Hold,
+    pub(super) queue: QueueId,
+    pub(super) has_it: Rc<Cell<bool>>,
 }
 
 /// Those who wait for locks of files.
 #[derive(Debug, Default)]
 pub(crate) struct FileWaiters {
     /// By number of the inode.
-    lines: BTreeMap<u32, VecDeque<Waiter>>,
+    pub(super) lines: BTreeMap<u32, VecDeque<Waiter>>,
     /// Queues that nobody waits on.
-    queues: Vec<QueueId>,
-}
-
-impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// `inode_lock`, `inode_lock_shared`.
-    pub(crate) async fn lock_file(&self, inode: &Inode, hold: Hold) {
-        if inode.lock.awaited.get() || !inode.lock.try_take(hold) {
-            self.wait_for_file(inode, hold).await;
-        }
-    }
-
-    /// Lets go of the lock: the first in line get it.
-    pub(crate) fn unlock_file(&self, inode: &Inode) {
-        inode.lock.give_back();
-        if inode.lock.awaited.get() {
-            self.pass_file_on(inode);
-        }
-    }
-
-    /// Whether readers of this filesystem lock files.
-    pub(crate) fn readers_lock(&self) -> bool {
-        self.shared.filesystem == Filesystem::Xfs
-    }
-
-    async fn wait_for_file(&self, inode: &Inode, hold: Hold) {
-        let has_it = Rc::new(Cell::new(false));
-        let queue = {
-            let mut waiters = self.shared.file_waiters.borrow_mut();
-            let queue = waiters.queues.pop().unwrap_or_else(|| self.machine().new_queue());
-            let waiter = Waiter { hold, queue, has_it: Rc::clone(&has_it) };
-            waiters.lines.entry(inode.number).or_default().push_back(waiter);
-            queue
-        };
-        inode.lock.awaited.set(true);
-        while !has_it.get() {
-            let _ = self.machine().wait(queue, WaitReason::FileLock, None).await;
-        }
-        self.shared.file_waiters.borrow_mut().queues.push(queue);
-    }
-
-    fn pass_file_on(&self, inode: &Inode) {
-        let mut waiters = self.shared.file_waiters.borrow_mut();
-        let line = waiters.lines.get_mut(&inode.number).expect("somebody waits for the file");
-        while let Some(first) = line.front()
-            && inode.lock.try_take(first.hold)
-        {
-            first.has_it.set(true);
-            self.machine().wake_all(first.queue);
-            line.pop_front();
-        }
-        if line.is_empty() {
-            waiters.lines.remove(&inode.number);
-            inode.lock.awaited.set(false);
-        }
-    }
+    pub(super) queues: Vec<QueueId>,
 }

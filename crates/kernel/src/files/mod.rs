@@ -12,6 +12,7 @@ pub(crate) mod disk;
 pub(crate) mod extents;
 pub(crate) mod inode;
 pub(crate) mod lock;
+pub(crate) mod locking;
 pub mod lookup;
 pub mod names;
 pub mod open;

@@ -7,6 +7,7 @@
 //! Left out: that a page under writeback is waited for where a device needs it to stay as it is. Next:
 //! [`crate::cache::wait`], [`super::write`].
 
+use mm::MemcgId;
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
 use mm::base::vmstat::{MemcgStat, VmEvent};
@@ -63,6 +64,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
         }
         Ok(major)
+    }
+
+    /// A fault: `pgfault`.
+    pub(crate) fn count_fault(&self, memcg: MemcgId) {
+        self.mem(|mem| {
+            mem.core.alloc.events.add(VmEvent::PgFault, 1);
+            mem.core.cgroups.add_stat(memcg, NodeId(0), MemcgStat::PgFault, 1);
+        });
     }
 
     /// Counts a fault that had to wait for a page. A call that reads a page of a file in memory back is none.

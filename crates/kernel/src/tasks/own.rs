@@ -1,13 +1,14 @@
 //! What a process does with its own pages: whoever runs uses its stack, its heap and what it changed of its
 //! libraries, so reclaim finds these accessed, and those that went to swap are read again.
 //!
-//! Between two calls of the kernel a process uses [`USED_PAGES`] of them. That is looked at only once reclaim has looked
-//! at one of them or taken it: before, nothing would change. Left out: pages that are used at times, and code.
+//! Between two calls of the kernel a process uses [`USED_PAGES`] of them. That is looked at only once reclaim has
+//! looked at one of them or taken it: before, nothing would change. Left out: pages that are used at times, and code.
 //! Next: [`super::start`], which gives them to it.
 
 use mm::base::event::Trace;
+use mm::pages::anon_swap::SwapFault;
 
-use crate::anon::area::{AnonArea, AnonMapping};
+use crate::anon::area::AnonArea;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};
 use crate::tasks::process::Process;
@@ -38,20 +39,25 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
-    /// Whoever cannot have a page of its own back is being killed.
     async fn use_own_pages(&self, process: &Process, own: AnonArea) {
-        let mapping = AnonMapping { index: OWN, pages: own.pages, base: 0 };
         for page in own.pages.saturating_sub(USED_PAGES)..own.pages {
             let page = u32::try_from(page).expect("few pages are its own");
-            if let Some(accessed) = self.access_present(process, mapping, page, true) {
+            if let Some(accessed) = self.mem(|mem| mem.access_anon(own.anon, page, true)) {
                 if accessed.is_fault {
                     self.machine().charge(CostOp::AccessFault, 1);
                     self.count_fault(process.memcg());
                 }
-            } else if self.mem(|mem| mem.anon.swapped_at(own.anon, page)).is_some()
-                && self.fault(process, mapping, page, true).await.is_err()
-            {
-                return;
+            } else if let Some(slot) = self.mem(|mem| mem.anon.swapped_at(own.anon, page)) {
+                let fault = SwapFault { anon: own.anon, index: page, slot, write: true, locked: false };
+                let pages = u32::try_from(own.pages).expect("few pages are its own");
+                // Whoever cannot have a page of its own back is being killed.
+                let Ok(is_major) = self.swap_fault(process, fault, pages).await else { return };
+                if is_major {
+                    self.count_major_fault(process);
+                }
+                self.mem(|mem| mem.access_anon(own.anon, page, true));
+                self.count_fault(process.memcg());
+                self.machine().return_to_user().await; // irqentry_exit
             }
         }
     }

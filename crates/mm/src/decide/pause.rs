@@ -246,8 +246,8 @@ mod tests {
     /// A second of 100 ticks.
     const HZ: u64 = 100;
 
-    /// Walks looks that come to these balances, one after the other, with sleeps a tick longer than asked for, as timers
-    /// are; returns the steps and the pace behind them.
+    /// Walks looks that come to these balances, one after the other, with sleeps a tick longer than asked for, as
+    /// timers are; returns the steps and the pace behind them.
     fn walk(balances: &[Balance], dying: bool) -> (Vec<Next>, WriterPace) {
         let mut pace = WriterPace { dirtied: 40, poll: 32, paused_at: None };
         let (mut pause, mut tick, mut steps) = (Pause::new(), 100, Vec::new());

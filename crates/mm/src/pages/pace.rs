@@ -246,8 +246,8 @@ impl Pace {
         (limits.pending() / (1 + in_an_eighth) + 1).min((hz / 5).max(1))
     }
 
-    /// The shortest pause that is slept, and after how many pages a writer at `rate` looks again (`wb_min_pause`): 10 ms,
-    /// and 10 ms more for each doubling of writers, of which the base rate tells.
+    /// The shortest pause that is slept, and after how many pages a writer at `rate` looks again (`wb_min_pause`):
+    /// 10 ms, and 10 ms more for each doubling of writers, of which the base rate tells.
     fn shortest_pause(&self, longest: u64, rate: u64, hz: u64) -> (u64, u64) {
         let in_time = |rate: u64, ticks: u64| rate * ticks / hz.next_power_of_two();
         let (all, each) = (self.bandwidth.max(1).ilog2(), self.base_rate.max(1).ilog2());
@@ -371,8 +371,8 @@ mod tests {
         assert_eq!(at(6657, 1, 0), Balance::Wait { ticks: 20 });
     }
 
-    /// `writeback:balance_dirty_pages` of a guest of 5.10: at 100 MB/s (25,600 pages) writers slept for one tick of 10 ms
-    /// after 256 pages at a fifth of that rate, and the next look was after 200 pages.
+    /// `writeback:balance_dirty_pages` of a guest of 5.10: at 100 MB/s (25,600 pages) writers slept for one tick of
+    /// 10 ms after 256 pages, and the next look was after 200 pages.
     #[test]
     fn at_the_first_bandwidth_a_writer_pauses_for_a_tick_and_looks_every_200_pages() {
         let (pace, group) =

@@ -41,7 +41,6 @@ const KERNEL: &[&str] = &[
     "anon/shared",
     "anon/page_table",
     "swap/zswap",
-    "swap/fault",
     "anon/page",
     "anon/lock",
     // Files, and their pages on the way to the disk.
@@ -78,6 +77,10 @@ const KERNEL: &[&str] = &[
     "fs/ext3",
     "fs/ext4",
     "cache/add",
+    // Programs run on once a call ends.
+    "tasks/own",
+    "swap/fault",
+    "files/locking",
     // Memory for all of the above.
     "objects",
     "cgroup/files",
@@ -130,6 +133,7 @@ const KERNEL: &[&str] = &[
     "files/descriptor",
     "cache/in_flight",
     "files/inode",
+    "files/lock",
     "files/extents",
     "files/directory",
     "files/spelling",
