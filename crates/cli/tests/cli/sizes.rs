@@ -187,7 +187,7 @@ fn a_size_reads_from_what_to_set_to_what_it_rests_on() {
       limit  hits, %  refaults        in  read,  written,  run, s  slower,
                          per s  reclaim,    MiB       MiB                %
                                        s
-      4 MiB     5.78     40963     0.003     38         0   0.152    143.3
+      4 MiB     5.80     40915     0.003     38         0   0.152    143.2
      12 MiB    45.71     16582     0.001     20         0   0.087     39.6  knee
      64 MiB    61.33         0         0     14         0   0.062        0  enough
        none    61.33         0         0     14         0   0.062        0
