@@ -76,7 +76,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let _ = machine.wait(queues.pfmemalloc, WaitReason::FragmentStall, Some(timeout)).await;
         machine.leave(Section::Site(Site::AllocationPause));
         let jiffy = self.jiffy().0;
-        let ticks = (machine.now().0 / jiffy) - (begin.0 / jiffy);
+        // The timeout less what is left of it: its timer may have been late.
+        let ticks = ((machine.now().0 / jiffy) - (begin.0 / jiffy)).min(longest(form).0 / jiffy);
         if ticks > 0 && form != FragmentStall::V1 {
             self.note_stall(node, ticks * jiffy / 1000);
         }

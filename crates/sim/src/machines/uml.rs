@@ -166,14 +166,15 @@ const fn run_cost(follow: FollowTables) -> RunCost {
     }
 }
 
-/// What workloads that are files cost: once it is in its group, a process has 13 anonymous pages and takes 215 to 219
-/// faults, and 78 to 91 from 6.12 on (`pgfault` of the groups of 22 runs of `containers` with one task to four, without
-/// what their steps take). What reading the file costs is what is left of these runs.
+/// What workloads that are files cost: once it is in its group, a process has 13 anonymous pages and takes 185 to 205
+/// faults, and 68 to 76 from 6.12 on; those of `containers` that time their calls take 25 and 10 more, which are left
+/// out (`pgfault` of the groups of 60 runs, without what their steps take). What reading the file costs is what is left
+/// of these runs.
 const fn file_cost(follow: FollowTables) -> FileCost {
     let mut process = process_cost(follow);
     let (before, after, run) = match follow {
-        FollowTables::ByEntry => (53, 217, RunCost { faults: 60, anon: 0, allocated: 40, freed: 20 }),
-        FollowTables::ByRun => (38, 81, RunCost { faults: 25, anon: 0, allocated: 70, freed: 23 }),
+        FollowTables::ByEntry => (53, 192, RunCost { faults: 60, anon: 0, allocated: 40, freed: 20 }),
+        FollowTables::ByRun => (38, 72, RunCost { faults: 25, anon: 0, allocated: 70, freed: 23 }),
     };
     process.fork.faults = before;
     if let Some(moved) = &mut process.moved {
