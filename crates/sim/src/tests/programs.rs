@@ -12,7 +12,7 @@ use crate::{DeviceModel, SimKernel};
 /// ```text
 ///   limit 8 MiB, swap    32 MiB of its own, written once, unmapped: what is left is stack and heap
 /// ```
-/// Guests read 3,000 to 14,000 pages of swap back while processes create files below ever more pinned memory.
+/// Guests read 2,400 to 18,400 pages of swap back while processes create files below ever more pinned memory.
 #[test]
 fn a_program_uses_its_own_pages_and_so_they_are_not_left_in_swap() {
     World::new("linux-6.12", 128 * MIB).run(|kernel, _| async move {
