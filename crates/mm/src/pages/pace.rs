@@ -383,6 +383,7 @@ mod tests {
         let told = [16, 128, 256].map(|pages| pace.balance(&domains, looking(pages, 0)));
         let owes = Balance::Owes { period: 0 };
         assert_eq!(told, [owes, owes, Balance::Pause { ticks: 1, waived: 0, poll: 200 }]);
+        assert_eq!(pace.shortest_pause(20, FIRST_BANDWIDTH, 100), (1, 200), "also where it might be longer");
     }
 
     #[test]

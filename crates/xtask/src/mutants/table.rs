@@ -177,9 +177,9 @@ pub(super) const TABLE: &[(&str, &[Place])] = &[
     (
         "pages/pace.rs",
         &[
-            ("const MAX_PAUSE: Nanos = Nanos::from_millis(200);", "200", "100"),
-            ("const MIN_PAUSE: Nanos = Nanos::from_millis(10);", "10", "11"),
-            ("const GOOD_PAUSE: Nanos = Nanos::from_millis(20);", "20", "10"),
+            ("(limits.pending() / (1 + in_an_eighth) + 1).min((hz / 5).max(1))", "hz / 5", "hz / 10"),
+            ("let mut ticks = ((hz / 100).max(1) + more).min(1 + longest / 2);", "100", "50"),
+            ("let in_an_eighth = self.bandwidth / (1 + hz / 8).next_power_of_two();", "hz / 8", "hz / 4"),
             ("pub const FIRST_POLL: u32 = 32;", "= 32", "= 31"),
         ],
     ),

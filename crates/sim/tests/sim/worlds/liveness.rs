@@ -35,7 +35,7 @@ use workload::system::System;
 
 /// A reclaimer's wait for the disk or for progress: `HZ` / 10.
 const LONG_WAIT: Nanos = Nanos::from_millis(100);
-/// A pause of a writer (`MAX_PAUSE`).
+/// A pause of a writer (a fifth of a second).
 const LONGEST_PAUSE: Nanos = Nanos::from_millis(200);
 /// A tick.
 const TICK: Nanos = Nanos::from_millis(4);
