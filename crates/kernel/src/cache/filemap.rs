@@ -54,22 +54,23 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ) -> Result<u64, Errno> {
         process.check_alive()?;
         self.machine().charge(CostOp::Syscall, 1);
-        let read = if self.readers_lock() {
+        let locks = self.readers_lock();
+        if locks {
             self.lock_file(&file.inode, Hold::Shared).await;
-            let read = self.read_unlocked(process, file, offset, len).await;
+        }
+        let read = self.read_locked(process, file, offset, len).await;
+        if locks {
             self.unlock_file(&file.inode);
-            read?
-        } else {
-            self.read_unlocked(process, file, offset, len).await?
-        };
+        }
+        let read = read?;
         if read > 0 {
             self.return_to_user(process).await;
         }
         Ok(read)
     }
 
-    /// A read under the file's lock, where that is taken.
-    async fn read_unlocked(
+    /// Reads under the file's lock, where readers take it.
+    async fn read_locked(
         &self,
         process: &Process,
         file: &OpenFile,

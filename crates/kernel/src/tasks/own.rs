@@ -15,7 +15,7 @@ use crate::tasks::process::Process;
 
 /// Of its own anonymous pages, the last so many are in use. Measured in guests of User-Mode Linux 6.12 by
 /// `/proc/PID/clear_refs` and `smaps`: in half a second those that create files referenced 10 to 14 of 25 private
-/// pages, the one reader of `hot-and-stream` 10, and writers that pause 3.
+/// pages, one that reads a file 10, and writers that pause 3.
 const USED_PAGES: u64 = 12;
 /// The mapping that has them.
 const OWN: usize = 0;

@@ -36,7 +36,7 @@ fn a_program_uses_its_own_pages_and_so_they_are_not_left_in_swap() {
     });
 }
 
-/// Two tasks write 16 MiB each, four times what may be dirty; how long they wait for the lock of a file.
+/// Two tasks write 16 MiB each, more than may be dirty; how long they wait for the lock of a file.
 fn waits_of_writers(files: [&'static str; 2]) -> Nanos {
     let world = World { disk: DeviceModel::S390_FCP_2010, ..World::new("linux-6.12", 64 * MIB) };
     let end = world.run(move |kernel, process| async move {
