@@ -47,7 +47,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     async fn pause_writer(&self, process: &Process, device: u16) {
         let memcg = process.memcg();
-        let mut pause = Pause::new();
+        let mut pause = Pause::new(&process.0.pace.get());
         loop {
             let (now, dying) = (self.machine().now(), process.is_killed());
             let mut pace = process.0.pace.get();

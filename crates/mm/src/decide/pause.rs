@@ -21,7 +21,7 @@ use crate::pages::pace::{Balance, FIRST_POLL, Looking};
 pub struct WriterPace {
     /// Pages since the last look.
     dirtied: u32,
-    /// Pages until the next look.
+    /// Pages until the next look; 0: the next page.
     poll: u32,
     /// The tick at which its last pause was to end, and later by what it owes; or when it was last left alone.
     paused_at: Option<i64>,
@@ -53,8 +53,8 @@ impl WriterPace {
         looks_for_all || self.dirtied >= self.poll
     }
 
-    fn looking(&self, tick: i64, hz: u64) -> Looking {
-        Looking { hz, pages: self.dirtied, thinks: self.paused_at.map(|paused| tick - paused) }
+    fn looking(&self, dirtied: u32, tick: i64, hz: u64) -> Looking {
+        Looking { hz, pages: dirtied, thinks: self.paused_at.map(|paused| tick - paused) }
     }
 
     /// The look is over; the next one comes after `poll` pages.
@@ -69,14 +69,14 @@ impl WriterPace {
         self.paused_at = Some(tick);
     }
 
-    /// It does not sleep, and owes `period` ticks.
-    fn owe(&mut self, period: u64) {
+    /// It does not sleep, and owes the `period` ticks of the pages that it had made dirty.
+    fn owe(&mut self, period: u64, dirtied: u32) {
         if period > 0 {
             let period = i64::try_from(period).expect("ticks of a run");
             self.paused_at = self.paused_at.map(|tick| tick + period);
             self.dirtied = 0;
-        } else if self.poll <= self.dirtied {
-            self.poll += self.dirtied;
+        } else if self.poll <= dirtied {
+            self.poll += dirtied;
         }
     }
 }
@@ -140,12 +140,16 @@ enum At {
 
 /// One look of a writer, with the pauses that follow.
 #[derive(Debug, Clone, Copy)]
-pub struct Pause(At);
+pub struct Pause {
+    at: At,
+    /// Pages that the writer had made dirty when it came (`pages_dirtied`): what every look of this pause goes by.
+    dirtied: u32,
+}
 
 impl Pause {
     /// A writer is about to look.
-    pub const fn new() -> Self {
-        Self(At::Look)
+    pub const fn new(pace: &WriterPace) -> Self {
+        Self { at: At::Look, dirtied: pace.dirtied }
     }
 
     /// The next step of a writer with this `pace`, for a cgroup, at `now` of a kernel with `hz` ticks in a second;
@@ -160,20 +164,20 @@ impl Pause {
         dying: bool,
     ) -> Next {
         let tick = i64::try_from(now.0 / (1_000_000_000 / hz)).expect("ticks of a run");
-        if let At::Slept { again, until } = self.0 {
+        if let At::Slept { again, until } = self.at {
             pace.go_on(until);
             if !again || dying {
                 return Next::Go;
             }
-            self.0 = At::Look;
+            self.at = At::Look;
         }
-        let balance = match self.0 {
+        let balance = match self.at {
             At::Act(balance) => balance,
             _ => {
                 let domains = mem.dirty_domains(memcg);
-                let balance = mem.balance_dirty_pages(&domains, now, pace.looking(tick, hz));
+                let balance = mem.balance_dirty_pages(&domains, now, pace.looking(self.dirtied, tick, hz));
                 if domains.starts_flusher() {
-                    self.0 = At::Act(balance);
+                    self.at = At::Act(balance);
                     return Next::StartFlusher;
                 }
                 balance
@@ -194,25 +198,22 @@ impl Pause {
                 return Next::Go;
             }
             Balance::Owes { period } => {
-                pace.owe(period);
+                pace.owe(period, self.dirtied);
                 return Next::Go;
             }
             Balance::Pause { ticks, waived, poll } => {
                 pace.poll = poll;
                 (ticks, waived, false)
             }
-            Balance::Wait { ticks } => (ticks, 0, true),
+            Balance::Wait { ticks } => {
+                pace.poll = 0;
+                (ticks, 0, true)
+            }
         };
         // What it sleeps longer, as timers are coarse, counts as thinking.
         let until = tick.saturating_add_unsigned(ticks + waived);
-        self.0 = At::Slept { again, until };
+        self.at = At::Slept { again, until };
         Next::Sleep(ticks)
-    }
-}
-
-impl Default for Pause {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -250,7 +251,7 @@ mod tests {
     /// timers are; returns the steps and the pace behind them.
     fn walk(balances: &[Balance], dying: bool) -> (Vec<Next>, WriterPace) {
         let mut pace = WriterPace { dirtied: 40, poll: 32, paused_at: None };
-        let (mut pause, mut tick, mut steps) = (Pause::new(), 100, Vec::new());
+        let (mut pause, mut tick, mut steps) = (Pause::new(&pace), 100, Vec::new());
         for &balance in balances {
             // The look itself needs dirty pages; what follows from it does not.
             let next = pause.act(balance, &mut pace, tick);
@@ -258,7 +259,7 @@ mod tests {
             let Next::Sleep(ticks) = next else { break };
             tick += i64::try_from(ticks).unwrap() + 1;
             let (mut mem, now) = (machine("linux-6.1"), Nanos(u64::try_from(tick).unwrap() * 10_000_000));
-            let again = matches!(pause.0, At::Slept { again: true, .. });
+            let again = matches!(pause.at, At::Slept { again: true, .. });
             if !again || dying {
                 steps.push(pause.step(&mut mem, &mut pace, MemcgId::ROOT, now, HZ, dying));
                 break;
@@ -289,7 +290,7 @@ mod tests {
     fn with_nothing_dirty_a_writer_goes_on_and_looks_seldom() {
         let (mut mem, mut pace) =
             (machine("linux-6.1"), WriterPace { dirtied: 1, poll: 1, ..WriterPace::new() });
-        let next = Pause::new().step(&mut mem, &mut pace, MemcgId::ROOT, START, HZ, false);
+        let next = Pause::new(&pace).step(&mut mem, &mut pace, MemcgId::ROOT, START, HZ, false);
         assert_eq!((next, pace), (Next::Go, WriterPace { dirtied: 0, poll: 32, paused_at: Some(100) }));
     }
 
@@ -304,16 +305,24 @@ mod tests {
         let (steps, pace) = walk(&[wait(20), wait(20), pause(1)], false);
         assert_eq!((&steps[..], pace), (&[sleep(20), sleep(20), sleep(1), Next::Go][..], after(143)));
 
+        let (steps, pace) = walk(&[wait(20), Balance::Owes { period: 0 }], false);
+        assert_eq!(steps, [sleep(20), Next::Go]);
+        assert_eq!(
+            pace,
+            WriterPace { dirtied: 0, poll: 40, paused_at: Some(120) },
+            "the 40 pages it came with"
+        );
+
         let (steps, pace) = walk(&[wait(20), wait(20)], true);
         assert_eq!(steps, [sleep(20), Next::Go], "a killed writer waits for nothing");
-        assert_eq!(pace, WriterPace { poll: 32, ..after(120) });
+        assert_eq!(pace, WriterPace { poll: 0, ..after(120) }, "who waited looks again with the next page");
     }
 
     #[test]
     fn what_is_too_short_to_sleep_is_owed_and_less_than_a_tick_makes_looks_rarer() {
         let owes = |period| {
             let mut pace = WriterPace { dirtied: 32, poll: 32, paused_at: Some(90) };
-            assert_eq!(Pause::new().act(Balance::Owes { period }, &mut pace, 100), Next::Go);
+            assert_eq!(Pause::new(&pace).act(Balance::Owes { period }, &mut pace, 100), Next::Go);
             pace
         };
         assert_eq!(owes(2), WriterPace { dirtied: 0, poll: 32, paused_at: Some(92) });
