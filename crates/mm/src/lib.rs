@@ -230,7 +230,12 @@ pub mod compact {
     pub mod scanners;
     #[cfg(test)]
     mod scenes;
+    mod search;
+    #[cfg(test)]
+    mod search_scenes;
+    mod searches;
     pub mod state;
+    mod targets;
 }
 
 pub mod check;

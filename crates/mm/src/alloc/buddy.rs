@@ -131,6 +131,20 @@ impl FreeArea {
         &self.lists[migrate_type as usize][order.0 as usize]
     }
 
+    /// The block before this one on its list.
+    pub(crate) fn before(frames: &Frames, pfn: Pfn) -> Option<Pfn> {
+        FrameList::prev(frames, pfn)
+    }
+
+    /// Turns the list of the free block at `pfn` until that is at the head, or else at the tail.
+    pub(super) fn turn_list(&mut self, frames: &mut Frames, pfn: Pfn, to_head: bool) {
+        let first = if to_head { Some(pfn) } else { FrameList::next(frames, pfn) };
+        if let Some(first) = first {
+            let migrate_type = recorded_type(frames, pfn) as usize;
+            self.lists[migrate_type][frames.order(pfn).index()].turn_to(frames, first);
+        }
+    }
+
     /// Types of the pageblocks.
     pub const fn pageblocks(&self) -> &Pageblocks {
         &self.blocks

@@ -14,6 +14,12 @@ use crate::base::layout::{ZoneId, ZoneKind};
 use crate::version::rules::FallbackPolicy;
 
 impl<T: Trace> PageAllocator<T> {
+    /// Turns the list of the free block at `pfn` until that is at the head, or else at the tail, so that a later search
+    /// meets others first (`move_freelist_head`, `move_freelist_tail`).
+    pub(crate) fn turn_free_list(&mut self, zone: ZoneId, pfn: Pfn, to_head: bool) {
+        self.zones[zone.index()].free_area.turn_list(&mut self.frames, pfn, to_head);
+    }
+
     /// Takes the free block at `pfn` out of `zone`, in use then; false when the zone would fall below
     /// its min mark.
     pub(crate) fn isolate_free_block(&mut self, zone: ZoneId, pfn: Pfn) -> bool {

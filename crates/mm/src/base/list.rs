@@ -182,6 +182,19 @@ impl<I: ListId> List<I> {
         self.len -= 1;
     }
 
+    /// Turns the list until `id`, which is on it, is at the head: those before it go to the tail in their order.
+    pub fn turn_to(&mut self, table: &mut (impl Links<I> + ?Sized), id: I) {
+        let before = table.link(id).prev;
+        if before == I::NIL {
+            return;
+        }
+        table.link_mut(self.tail).next = self.head;
+        table.link_mut(self.head).prev = self.tail;
+        table.link_mut(before).next = I::NIL;
+        table.link_mut(id).prev = I::NIL;
+        (self.head, self.tail) = (id, before);
+    }
+
     /// Takes the entry at the head.
     #[inline]
     pub fn pop_front(&mut self, table: &mut (impl Links<I> + ?Sized)) -> Option<I> {

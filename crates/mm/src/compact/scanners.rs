@@ -6,41 +6,20 @@
 
 use units::{CpuId, Order, Pfn};
 
-use crate::alloc::buddy::LARGEST_ORDER;
-use crate::alloc::pageblock::{BlockSize, head_step};
+use crate::alloc::pageblock::head_step;
 use crate::alloc::pcp::COSTLY_ORDER;
 use crate::base::event::Trace;
-use crate::base::frame::{FrameState, Frames, NO_OWNER, PageFlags, anon_owner};
-use crate::base::gfp::MigrateType;
+use crate::base::frame::{FrameState, PageFlags, anon_owner};
 use crate::base::vmstat::VmEvent;
 use crate::compact::migrate::{is_busy, is_movable, migrate};
+use crate::compact::searches::COMPACT_CLUSTER_MAX;
 use crate::compact::state::{CompactPriority, CompactStep, Compaction, Compactor};
+use crate::compact::targets::{head_from, is_target_type, isolate_free_in, split_target};
 use crate::core::Core;
 use crate::lru::lists::Lru;
 use crate::pages::anon::AnonMaps;
 use crate::pages::cache::PageCache;
-use crate::version::rules::CompactFolios;
-
-/// Pages that are isolated at a time (`COMPACT_CLUSTER_MAX`).
-const COMPACT_CLUSTER_MAX: u32 = 32;
-
-/// The first head or reserved frame of a pageblock; none when a block of order 10 that starts
-/// before it covers it all.
-fn first_head(frames: &Frames, block: u32) -> Option<u32> {
-    let chunk = Pfn(block & !(LARGEST_ORDER.pages() - 1));
-    let covered = chunk.0 != block && head_step(frames, chunk) == LARGEST_ORDER.pages();
-    (!covered).then_some(block)
-}
-
-/// The first head of `block`, which has `size`, at or behind `at`; the block's end when there is none.
-fn head_from(frames: &Frames, block: u32, size: BlockSize, at: u32) -> u32 {
-    let end = block + size.pages();
-    let Some(mut head) = first_head(frames, block) else { return end };
-    while head < at && head < end {
-        head += head_step(frames, Pfn(head));
-    }
-    head.min(end)
-}
+use crate::version::rules::{CompactFolios, CompactSearch};
 
 /// The end of the aligned piece of `order` pages that holds `at`.
 const fn chunk_end(at: u32, order: Order) -> u32 {
@@ -59,16 +38,25 @@ impl Compactor {
         run: &mut Compaction,
         step: &mut CompactStep,
     ) {
-        let Some(block) = self.next_source(core, run) else { return };
+        let began = run.migrate_at;
+        let search = core.rules().compact_search;
+        let same_block = |last: u32| run.block.start(Pfn(last)) == run.block.start(Pfn(began));
+        run.finishes = search != CompactSearch::None && run.last_migrated.is_some_and(same_block);
+        let Some(block) = self.next_source(core, run, step) else { return };
         let from = run.migrate_at;
         let isolated = self.isolate_source(core, lru, run, block, step);
-        if isolated > 0 && run.last_migrated.is_none() {
-            run.last_migrated = Some(from);
+        if isolated > 0 {
+            run.last_migrated = match search {
+                CompactSearch::None => run.last_migrated.or(Some(from)),
+                CompactSearch::Any | CompactSearch::UpperHalf => Some(began),
+                CompactSearch::Counted => Some(run.block.start(Pfn(run.migrate_at - 1)).0),
+            };
         }
         core.alloc.events.add(VmEvent::CompactIsolated, u64::from(isolated));
         let end = block + run.block.pages();
-        if isolated == 0 && run.migrate_at >= end {
-            self.note_source_done(run, block, end);
+        if run.migrate_at >= end && (isolated == 0 || run.finishes) {
+            self.zones[run.zone.index()].set_skip(block);
+            self.note_source_done(core, run, end);
         }
         self.migrate_isolated(core, lru, cache, anon, cpu, run, isolated, step);
         let large = core.rules().compact_folios == CompactFolios::Large;
@@ -82,24 +70,39 @@ impl Compactor {
     // ---- where pages come from ----
 
     /// The next pageblock that is worth scanning; none when the scanners meet.
-    fn next_source<T: Trace>(&self, core: &Core<T>, run: &mut Compaction) -> Option<u32> {
+    fn next_source<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        run: &mut Compaction,
+        step: &mut CompactStep,
+    ) -> Option<u32> {
+        let mut found = self.search_source(core, run, step);
         loop {
             let block = run.block.start(Pfn(run.migrate_at)).0;
             if block + run.block.pages() > run.free_at {
                 return None;
             }
             let ignore_skip = run.request.priority == CompactPriority::SyncFull;
-            let skip = run.migrate_at == block && !ignore_skip && self.zones[run.zone.index()].skips(block);
-            if !skip && is_source(core, run, block) {
+            let skips = self.zones[run.zone.index()].skips(block);
+            let skip = run.migrate_at == block && !ignore_skip && !found && skips;
+            let is_source = is_source(core, run, block);
+            if !skip && is_source {
                 return Some(block);
             }
             run.migrate_at = block + run.block.pages();
+            if !skip && core.rules().compact_search != CompactSearch::None {
+                self.note_source_done(core, run, run.migrate_at);
+            }
+            found = false;
         }
     }
 
-    fn note_source_done(&mut self, run: &Compaction, block: u32, end: u32) {
+    /// Nothing more is to be had before `end`. Since 5.1 the next run leaves the pageblock behind it out, too: guests
+    /// whose run ended at the pageblock 0x4400 began the next one at 0x4800.
+    fn note_source_done<T: Trace>(&mut self, core: &Core<T>, run: &Compaction, end: u32) {
+        let beyond = if core.rules().compact_search == CompactSearch::None { 0 } else { run.block.pages() };
+        let end = end + beyond;
         let state = &mut self.zones[run.zone.index()];
-        state.set_skip(block);
         state.migrate_cached[0] = state.migrate_cached[0].max(end);
         if !run.is_async() {
             state.migrate_cached[1] = state.migrate_cached[1].max(end);
@@ -117,11 +120,19 @@ impl Compactor {
         step: &mut CompactStep,
     ) -> u32 {
         let end = block + run.block.pages();
+        let counts = core.rules().compact_search == CompactSearch::Counted;
+        let passes = run.request.priority != CompactPriority::SyncFull && run.migrate_at == block;
+        if !counts && passes && self.zones[run.zone.index()].skips(block) {
+            // The search that found it has marked it.
+            step.migrate_scanned += 1;
+            run.migrate_at = end;
+            return 0;
+        }
         let gives_up_pieces = run.is_async() && run.request.direct;
         let mut at = head_from(&core.alloc.frames, block, run.block, run.migrate_at);
         let mut piece_end = chunk_end(run.migrate_at, run.request.order);
         let mut taken = 0;
-        while at < end && taken < COMPACT_CLUSTER_MAX {
+        while at < end && (taken < COMPACT_CLUSTER_MAX || run.finishes) {
             if gives_up_pieces && at >= piece_end {
                 if taken > 0 {
                     break;
@@ -132,7 +143,7 @@ impl Compactor {
             let pages = head_step(&core.alloc.frames, pfn);
             // Large blocks in use are what boot left: the kernel has them page by page.
             let is_kept = core.alloc.frames.state(pfn) == FrameState::InUse && pages > COSTLY_ORDER.pages();
-            step.migrate_scanned += if is_kept { u64::from(pages) } else { 1 };
+            step.migrate_scanned += if is_kept || counts { u64::from(pages) } else { 1 };
             at += pages;
             if core.alloc.frames.state(pfn) == FrameState::Free {
                 continue;
@@ -229,14 +240,30 @@ impl Compactor {
         wanted: u64,
         step: &mut CompactStep,
     ) {
-        let low = run.block.start(Pfn(run.migrate_at + run.block.pages() - 1)).0;
+        self.search_targets(core, run, wanted, step);
+        if run.targets_pages > 0 {
+            return;
+        }
+        let search = core.rules().compact_search;
+        let mut stride = match search {
+            CompactSearch::None => 1,
+            _ if run.is_async() => COMPACT_CLUSTER_MAX,
+            _ => 1,
+        };
+        let low = run.block.start(Pfn(run.migrate_at + run.block.pages())).0;
         let mut block = run.block.start(Pfn(run.free_at)).0;
         let mut isolated = 0;
         while block >= low && run.targets_pages < wanted {
             let end = block + run.block.pages();
             let mut at = run.free_at.max(block);
             if self.is_target(core, run, block) {
-                isolated += isolate_free_in(core, run, block, &mut at, wanted, step);
+                let taken = isolate_free_in(core, run, block, &mut at, (wanted, stride), step);
+                isolated += taken;
+                stride = match search {
+                    CompactSearch::None => 1,
+                    _ if taken > 0 => 1,
+                    _ => (stride << 1).min(COMPACT_CLUSTER_MAX),
+                };
                 if at < end {
                     run.free_at = at;
                     break; // Enough, or the zone has no more to give.
@@ -262,14 +289,7 @@ impl Compactor {
         if self.zones[run.zone.index()].skips(block) {
             return false;
         }
-        let frames = &core.alloc.frames;
-        let Some(head) = first_head(frames, block) else { return false };
-        let large = core.rules().compact_folios == CompactFolios::Large;
-        let keep = if large { run.request.order } else { run.block.order() };
-        let pfn = Pfn(head);
-        let is_large_free = frames.state(pfn) == FrameState::Free && frames.order(pfn) >= keep;
-        let migrate_type = core.alloc.zone(run.zone).free_area.pageblocks().migrate_type(pfn);
-        !is_large_free && migrate_type == MigrateType::Movable
+        is_target_type(core, run, block)
     }
 }
 
@@ -288,70 +308,4 @@ fn may_isolate<T: Trace>(core: &Core<T>, run: &Compaction, pfn: Pfn) -> bool {
         && (order == Order(0) || moves_large)
         && !flags.has(PageFlags::WRITEBACK)
         && (run.request.may_fs || anon_owner(frames.owner(pfn)).is_some())
-}
-
-/// Takes the smallest target that holds `order`; the upper halves stay targets.
-fn split_target<T: Trace>(core: &mut Core<T>, run: &mut Compaction, order: Order) -> Option<Pfn> {
-    let from = (order.index()..run.targets.len()).find(|&at| !run.targets[at].is_empty())?;
-    let pfn = run.targets[from].pop().expect("it is not empty");
-    for at in (order.index()..from).rev().map(|at| Order(u8::try_from(at).expect("at most 10"))) {
-        let upper = Pfn(pfn.0 + at.pages());
-        core.alloc.frames.set_state(upper, FrameState::InUse);
-        core.alloc.frames.set_order(upper, at);
-        core.alloc.frames.set_owner(upper, NO_OWNER, 0);
-        run.targets[at.index()].push(upper);
-    }
-    core.alloc.frames.set_order(pfn, order);
-    run.targets_pages -= u64::from(order.pages());
-    Some(pfn)
-}
-
-/// `isolate_freepages_block`: takes free blocks from `at` upwards. `at` ends behind the last
-/// frame that was looked at.
-fn isolate_free_in<T: Trace>(
-    core: &mut Core<T>,
-    run: &mut Compaction,
-    block: u32,
-    at: &mut u32,
-    wanted: u64,
-    step: &mut CompactStep,
-) -> u64 {
-    let end = block + run.block.pages();
-    let mut isolated = 0;
-    *at = head_from(&core.alloc.frames, block, run.block, *at);
-    while *at < end && run.targets_pages < wanted {
-        let pfn = Pfn(*at);
-        let pages = head_step(&core.alloc.frames, pfn);
-        if core.alloc.frames.state(pfn) == FrameState::Free {
-            if !isolate_free_block(core, run, pfn) {
-                break;
-            }
-            isolated += u64::from(pages);
-            step.free_scanned += u64::from(pages);
-        } else {
-            step.free_scanned += 1;
-        }
-        *at += pages;
-    }
-    *at = (*at).min(end);
-    isolated
-}
-
-/// Takes one free block as a target; false when the zone would fall below its min mark.
-fn isolate_free_block<T: Trace>(core: &mut Core<T>, run: &mut Compaction, pfn: Pfn) -> bool {
-    let order = core.alloc.frames.order(pfn);
-    if !core.alloc.isolate_free_block(run.zone, pfn) {
-        return false;
-    }
-    run.targets[order.index()].push(pfn);
-    run.targets_pages += u64::from(order.pages());
-    true
-}
-
-impl Compaction {
-    /// A target that was not needed after all.
-    fn give_back(&mut self, pfn: Pfn, order: Order) {
-        self.targets[order.index()].push(pfn);
-        self.targets_pages += u64::from(order.pages());
-    }
 }

@@ -28,35 +28,42 @@ use crate::pages::anon::AnonMaps;
 use crate::pages::cache::PageCache;
 use crate::swap::areas::{AreaKind, AreaSpec};
 use crate::version::presets::Version;
+use crate::version::rules::{CompactSearch, Rule};
 
-const CPU: CpuId = CpuId(0);
-const ZONE: ZoneId = ZoneId(0);
-const CELL: u32 = 32;
-const BLOCK: u32 = PAGEBLOCK_PAGES;
+pub(super) const CPU: CpuId = CpuId(0);
+pub(super) const ZONE: ZoneId = ZoneId(0);
+pub(super) const CELL: u32 = 32;
+pub(super) const BLOCK: u32 = PAGEBLOCK_PAGES;
 const HUGE: Order = Order(9);
 
 /// What compaction works on.
-struct Scene {
-    core: Core<NoTrace>,
+pub(super) struct Scene {
+    pub(super) core: Core<NoTrace>,
     lru: Lru,
     cache: PageCache,
     anon: AnonMaps,
-    compactor: Compactor,
+    pub(super) compactor: Compactor,
 }
 
 impl Scene {
-    fn begin(&mut self, request: CompactRequest) -> Result<Compaction, CompactResult> {
+    pub(super) fn begin(&mut self, request: CompactRequest) -> Result<Compaction, CompactResult> {
         self.compactor.begin(&mut self.core, &mut self.lru, CPU, ZONE, request)
     }
 
-    fn step(&mut self, run: &mut Compaction) -> CompactStep {
+    pub(super) fn step(&mut self, run: &mut Compaction) -> CompactStep {
         let Self { core, lru, cache, anon, compactor } = self;
         let step = compactor.step(core, lru, cache, anon, CPU, run);
         core.alloc.check().unwrap();
         step
     }
 
-    fn end(&mut self, run: Compaction) {
+    /// Searches for as many targets as a pageblock has pages, without a scan.
+    pub(super) fn search_targets(&mut self, run: &mut Compaction) {
+        self.compactor.search_targets(&mut self.core, run, u64::from(BLOCK), &mut CompactStep::default());
+        self.core.alloc.check().unwrap();
+    }
+
+    pub(super) fn end(&mut self, run: Compaction) {
         self.compactor.end(&mut self.core, CPU, run);
         let _ = self.core.alloc.drain_all();
         self.core.alloc.check().unwrap();
@@ -85,13 +92,20 @@ fn taken(pageblocks: usize) -> (Scene, Vec<Pfn>) {
     taken_under("linux-6.1", pageblocks)
 }
 
+/// A kernel that scans and does not search; for those that do: `search_scenes.rs`.
 fn taken_under(kernel: &str, pageblocks: usize) -> (Scene, Vec<Pfn>) {
+    let mut version = Version::parse(kernel).unwrap();
+    version.rules = version.rules.with(Rule::CompactSearch(CompactSearch::None));
+    taken_by(version, pageblocks)
+}
+
+pub(super) fn taken_by(version: Version, pageblocks: usize) -> (Scene, Vec<Pfn>) {
     let zone = ZoneLayout::new(ZoneKind::Dma32, Pages(pageblocks as u64 * u64::from(BLOCK)));
     let layout =
         MemoryLayout { nodes: vec![NodeLayout { zones: vec![zone] }], cpus: 1, huge_pages: HugeSupport::Off };
-    let version = Version::parse(kernel).unwrap();
     let core = Core::boot(&layout, version, Sysctls::default(), NoTrace).unwrap();
-    let compactor = Compactor::new(core.alloc.zones());
+    let mut compactor = Compactor::new(core.alloc.zones());
+    compactor.zones[0].reset_positions(); // The first run of a zone ends at once.
     let mut mem =
         Scene { core, lru: Lru::new(1, 1), cache: PageCache::new(1), anon: AnonMaps::default(), compactor };
     let pages = core::iter::from_fn(|| take(&mut mem, Order(0))).collect();
@@ -99,7 +113,10 @@ fn taken_under(kernel: &str, pageblocks: usize) -> (Scene, Vec<Pfn>) {
 }
 
 fn scene(drawing: &[&str]) -> Scene {
-    let (mut mem, pages) = taken(drawing.len());
+    draw(taken(drawing.len()), drawing)
+}
+
+pub(super) fn draw((mut mem, pages): (Scene, Vec<Pfn>), drawing: &[&str]) -> Scene {
     let anon = mem.anon.create();
     for pfn in pages {
         let cell = (pfn.0 / CELL) as usize;
@@ -129,12 +146,12 @@ const fn request(order: Order, priority: CompactPriority) -> CompactRequest {
 }
 
 const ASYNC: CompactRequest = request(HUGE, CompactPriority::Async);
-const LIGHT: CompactRequest = request(HUGE, CompactPriority::SyncLight);
+pub(super) const LIGHT: CompactRequest = request(HUGE, CompactPriority::SyncLight);
 const FULL: CompactRequest = request(HUGE, CompactPriority::SyncFull);
-const KCOMPACTD: CompactRequest = CompactRequest { direct: false, ..LIGHT };
+pub(super) const KCOMPACTD: CompactRequest = CompactRequest { direct: false, ..LIGHT };
 
 /// What a run came to, and the frames that its migrate scanner looked at.
-fn compact(mem: &mut Scene, request: CompactRequest) -> (CompactResult, u64) {
+pub(super) fn compact(mem: &mut Scene, request: CompactRequest) -> (CompactResult, u64) {
     let mut run = mem.begin(request).expect("a run makes sense");
     let mut scanned = 0;
     let result = loop {
@@ -150,7 +167,7 @@ fn compact(mem: &mut Scene, request: CompactRequest) -> (CompactResult, u64) {
 }
 
 /// Pageblocks that both scanners pass over.
-fn skipped(mem: &Scene) -> Vec<u32> {
+pub(super) fn skipped(mem: &Scene) -> Vec<u32> {
     (0..).zip(&mem.zone().skip).filter(|&(_, &skip)| skip).map(|(block, _)| block).collect()
 }
 

@@ -15,6 +15,7 @@ use crate::alloc::zone::Zone;
 use crate::base::gfp::MigrateType;
 use crate::base::layout::{ZoneId, ZoneKind};
 use crate::compact::defer::Deferral;
+use crate::compact::searches::Searches;
 
 /// How hard a run tries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -116,6 +117,8 @@ pub struct ZoneCompact {
     /// Where the migrate scanner starts, by [`CompactPriority::Async`] or not.
     pub(super) migrate_cached: [u32; 2],
     pub(super) free_cached: u32,
+    /// Where the free scanner starts once skip bits were cleared; before, every position counts as a start.
+    pub(super) free_first: u32,
     pub(super) start: u32,
     size: BlockSize,
     /// One for each pageblock: nothing to be had there.
@@ -129,17 +132,16 @@ impl ZoneCompact {
     pub(super) fn new(zone: &Zone) -> Self {
         let size = zone.free_area.pageblocks().size();
         let blocks = zone.spanned.div_ceil(size.pages());
-        let mut state = Self {
+        Self {
             migrate_cached: [zone.start.0; 2],
             free_cached: 0,
+            free_first: 0,
             start: zone.start.0,
             size,
             skip: vec![false; blocks as usize],
             flush_skip: false,
             deferral: Deferral::default(),
-        };
-        state.reset_skips();
-        state
+        }
     }
 
     /// How far compaction of this zone is put off.
@@ -174,6 +176,7 @@ impl ZoneCompact {
     pub(super) fn reset_skips(&mut self) {
         self.skip.fill(false);
         self.flush_skip = false;
+        self.free_first = self.last_block();
         self.reset_positions();
     }
 }
@@ -194,6 +197,9 @@ pub struct Compaction {
     pub(super) targets: [Vec<Pfn>; ORDERS],
     pub(super) targets_pages: u64,
     pub(super) last_migrated: Option<u32>,
+    /// The pageblock that the last step moved pages of is finished first.
+    pub(super) finishes: bool,
+    pub(super) searches: Searches,
     /// Set by a step that cannot go on.
     pub(super) given_up: bool,
 }

@@ -259,10 +259,12 @@ mod tests {
             let Next::Sleep(ticks) = next else { break };
             tick += i64::try_from(ticks).unwrap() + 1;
             let (mut mem, now) = (machine("linux-6.1"), Nanos(u64::try_from(tick).unwrap() * 10_000_000));
-            let again = matches!(pause.at, At::Slept { again: true, .. });
-            if !again || dying {
-                steps.push(pause.step(&mut mem, &mut pace, MemcgId::ROOT, now, HZ, dying));
-                break;
+            match pause.at {
+                At::Slept { again: true, until } if !dying => pace.go_on(until),
+                _ => {
+                    steps.push(pause.step(&mut mem, &mut pace, MemcgId::ROOT, now, HZ, dying));
+                    break;
+                }
             }
         }
         (steps, pace)

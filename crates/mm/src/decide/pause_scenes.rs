@@ -27,9 +27,9 @@ fn with_dirty(pages: u32) -> Memory<NoTrace> {
 #[test]
 fn the_flusher_is_woken_when_more_is_dirty_than_the_background_threshold() {
     let mut pace = WriterPace::new();
-    let (mut mem, mut pause) = (with_dirty(0), Pause::new());
+    let (mut mem, mut pause) = (with_dirty(0), Pause::new(&pace));
     assert_eq!(pause.step(&mut mem, &mut pace, ROOT, NOW, HZ, false), Next::Go, "just as many");
-    let (mut mem, mut pause) = (with_dirty(1), Pause::new());
+    let (mut mem, mut pause) = (with_dirty(1), Pause::new(&pace));
     assert_eq!(pause.step(&mut mem, &mut pace, ROOT, NOW, HZ, false), Next::StartFlusher);
     // At the limit nobody may make another page dirty: it sleeps for the shortest pause, and looks again.
     let full = Next::Sleep(1);

@@ -133,6 +133,7 @@ const RULES_2632: Rules = Rules {
     reserve_users: ReserveUsers::Atomic,
     reserve_count: ReserveCount::Whole,
     compact_folios: CompactFolios::Single,
+    compact_search: CompactSearch::None,
     compact_retry: CompactRetry::AsItWas,
     first_compaction: FirstCompaction::PutOff,
     readahead_folios: ReadaheadFolios::Single,
@@ -295,6 +296,7 @@ const RULES_419: Rules = RULES_2632.edited(&[
 const RULES_53: Rules = RULES_419.edited(&[
     Rule::Spread(Spread::Dma32),
     Rule::SpreadRetry(SpreadRetry::StartsOver),
+    Rule::CompactSearch(CompactSearch::Any),
     Rule::WatermarkBoost(WatermarkBoost::Merged),
     Rule::SlabFloor(SlabFloor::None),
 ]);
@@ -339,6 +341,7 @@ const RULES_510: Rules = RULES_57.edited(&[
 
 const RULES_61: Rules = RULES_510.edited(&[
     Rule::ListDrain(ListDrain::Caller),
+    Rule::CompactSearch(CompactSearch::UpperHalf),
     Rule::WatermarkScaleRange(WatermarkScaleRange::UpTo3000),
     Rule::HighOvercharge(HighOvercharge::AtOnce),
     Rule::ProtectedScan(ProtectedScan::ScaledAndSkipped),
@@ -375,6 +378,7 @@ const RULES_612: Rules = RULES_61.edited(&[
     Rule::PcpGeneration(PcpGeneration::AutoSize),
     Rule::FallbackPolicy(FallbackPolicy::ClaimThenSteal),
     Rule::CompactFolios(CompactFolios::Large),
+    Rule::CompactSearch(CompactSearch::Counted),
     Rule::HighatomicReserve(HighatomicReserve::LargeZones),
     Rule::ReserveUsers(ReserveUsers::NonBlocking),
     Rule::ReserveCount(ReserveCount::Free),

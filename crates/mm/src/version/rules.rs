@@ -107,6 +107,7 @@ rules! {
     reserve_users: ReserveUsers,
     reserve_count: ReserveCount,
     compact_folios: CompactFolios,
+    compact_search: CompactSearch,
     compact_retry: CompactRetry,
     first_compaction: FirstCompaction,
     readahead_folios: ReadaheadFolios,

@@ -130,6 +130,22 @@ decisions! {
         Large,
     }
 
+    /// Whether compaction searches the lists of free blocks before it scans (5.1), which also finishes a pageblock of
+    /// which it has moved pages, and looks at ever fewer frames of pageblocks that have nothing free.
+    ///
+    /// Measured by `mm_compaction_isolate_freepages` and `_migratepages` of 5.10.46, 6.1.176, 6.12.113 and 7.2.7.
+    CompactSearch = "how compaction finds pages" {
+        /// Scans pageblock after pageblock.
+        None,
+        /// Searches; a run that starts goes to the highest free block, wherever that is. A pageblock that the search
+        /// found is marked, and the scan passes over it (5.1).
+        Any,
+        /// Goes to the highest free block only within the upper half (6.1, or somewhat before).
+        UpperHalf,
+        /// Scans what the search found; frames of free blocks and of large folios count one by one (6.3 and 6.4).
+        Counted,
+    }
+
     /// What a request does after compaction withdrew, that is, was put off, saw a part of a zone only or
     /// had no targets, while reclaim makes progress (`should_compact_retry`, MECHANISMS 4.4; 5.4,
     /// "mm, compaction: raise compaction priority after it withdrawns").
