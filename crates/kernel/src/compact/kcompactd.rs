@@ -10,11 +10,14 @@ use mm::base::gfp::MigrateType;
 use mm::base::layout::{ZoneId, ZoneKind};
 use mm::base::vmstat::VmEvent;
 use mm::compact::state::{CompactPriority, CompactRequest, CompactResult};
-use mm::version::rules::Compaction;
-use units::{NodeId, Order};
+use mm::version::rules::{Compaction, KcompactdWait};
+use units::{Nanos, NodeId, Order};
 
 use crate::handle::Kernel;
 use crate::machine::{Machine, WaitReason};
+
+/// After which it looks for requests that nobody woke it for (`HPAGE_FRAG_CHECK_INTERVAL_MSEC`).
+const LOOKS_AGAIN: Nanos = Nanos::from_millis(500);
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// The thread.
@@ -32,7 +35,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 .await;
                 self.machine().stall(false);
             } else {
-                let _ = self.machine().wait(queue, WaitReason::KcompactdIdle, None).await;
+                let timeout = match self.mem(|mem| mem.core.rules().kcompactd_wait) {
+                    KcompactdWait::Woken => None,
+                    KcompactdWait::HalfSecond => Some(self.timeout(LOOKS_AGAIN)),
+                };
+                let _ = self.machine().wait(queue, WaitReason::KcompactdIdle, timeout).await;
             }
         }
     }

@@ -134,6 +134,7 @@ const RULES_2632: Rules = Rules {
     reserve_count: ReserveCount::Whole,
     compact_folios: CompactFolios::Single,
     compact_search: CompactSearch::None,
+    kcompactd_wait: KcompactdWait::Woken,
     compact_retry: CompactRetry::AsItWas,
     first_compaction: FirstCompaction::PutOff,
     readahead_folios: ReadaheadFolios::Single,
@@ -324,6 +325,7 @@ const RULES_57: Rules = RULES_55.edited(&[
 
 const RULES_510: Rules = RULES_57.edited(&[
     Rule::StatFreshness(StatFreshness::Batched),
+    Rule::KcompactdWait(KcompactdWait::HalfSecond),
     Rule::EvictionAge(EvictionAge::Target),
     Rule::ActivationAge(ActivationAge::Scans),
     Rule::ReadaheadReclaim(ReadaheadReclaim::SparesFilesystems),

@@ -108,6 +108,7 @@ rules! {
     reserve_count: ReserveCount,
     compact_folios: CompactFolios,
     compact_search: CompactSearch,
+    kcompactd_wait: KcompactdWait,
     compact_retry: CompactRetry,
     first_compaction: FirstCompaction,
     readahead_folios: ReadaheadFolios,

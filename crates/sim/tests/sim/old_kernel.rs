@@ -44,7 +44,10 @@ fn threads(kernel: &str, answers: &[Rule]) -> Vec<String> {
     });
     simulation.run_until_task_done(task, Nanos::from_secs(2)).expect("it ends");
     let names = simulation.machine().stalls().into_iter().map(|stall| stall.name);
-    names.filter(|name| name.starts_with("kcompactd") || name.starts_with("khugepaged")).collect()
+    let mut names: Vec<String> =
+        names.filter(|name| name.starts_with("kcompactd") || name.starts_with("khugepaged")).collect();
+    names.sort();
+    names
 }
 
 #[test]

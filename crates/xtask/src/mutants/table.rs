@@ -122,7 +122,7 @@ pub(super) const TABLE: &[(&str, &[Place])] = &[
     ),
     ("alloc/zone.rs", &[("needed -= needed / 4;", "4", "2")]),
     ("compact/defer.rs", &[("const DEFER_SHIFT_MAX: u8 = 6;", "6", "5")]),
-    ("compact/scanners.rs", &[("const COMPACT_CLUSTER_MAX: u32 = 32;", "= 32", "= 31")]),
+    ("compact/searches.rs", &[("pub(super) const COMPACT_CLUSTER_MAX: u32 = 32;", "= 32", "= 31")]),
     (
         "cgroup/charge.rs",
         &[(
