@@ -133,6 +133,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// `do_shared_fault`, and `wp_page_shared` where the page is mapped already.
     async fn shared_fault(&self, fault: &mut FileFault<'_>) -> Result<(), Errno> {
+        let is_present = self.mem(|mem| mem.cache.maps.is_present(fault.area, fault.page));
         loop {
             self.check_area(fault)?;
             if !self.find_for_fault(fault).await? {
@@ -145,7 +146,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 if self.dirtied_enough(fault.process) {
                     self.balance_dirty_pages(fault.process, inode.device).await;
                 }
-                fault.tried_again |= self.mem(|mem| mem.core.rules().write_fault) == WriteFault::TriedAgain;
+                fault.tried_again |= match self.mem(|mem| mem.core.rules().write_fault) {
+                    WriteFault::Holding => false,
+                    WriteFault::TriedAgain => true,
+                    WriteFault::Completed => !is_present,
+                };
                 return Ok(());
             }
         }

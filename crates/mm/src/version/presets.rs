@@ -343,6 +343,7 @@ const RULES_510: Rules = RULES_57.edited(&[
 
 const RULES_61: Rules = RULES_510.edited(&[
     Rule::ListDrain(ListDrain::Caller),
+    Rule::WriteFault(WriteFault::Completed),
     Rule::CompactSearch(CompactSearch::UpperHalf),
     Rule::WatermarkScaleRange(WatermarkScaleRange::UpTo3000),
     Rule::HighOvercharge(HighOvercharge::AtOnce),
