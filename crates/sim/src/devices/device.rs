@@ -137,6 +137,11 @@ impl Device {
         self.model.by_host_thread
     }
 
+    /// Requests after which whoever sends them lets the device have them.
+    pub(crate) fn gathers(&self) -> usize {
+        usize::from(self.model.gathers)
+    }
+
     /// Takes a request that is sent at `now`, which may lie ahead by the CPU time that its sender has
     /// still to pass; tells when it will be complete if there is a place for it now.
     pub(crate) fn submit(

@@ -82,8 +82,8 @@ pub struct DeviceModel {
     pub scheduler: IoScheduler,
     /// A disk's own memory, if it matters.
     pub track_buffer: Option<TrackBuffer>,
-    /// Whether a thread of the CPU's host serves it, which has that CPU when a program leaves the kernel, and when
-    /// there is nothing to do.
+    /// Whether a thread of the CPU's host serves it, which has that CPU when a program leaves the kernel, when there is
+    /// nothing to do, and when as many writes were sent off as a task gathers.
     pub by_host_thread: bool,
 }
 
@@ -262,14 +262,16 @@ impl DeviceModel {
         ..Self::PLAIN
     };
     /// `ubd` of User-Mode Linux, whose file lies in the host's page cache: a thread on the guest's own CPU copies, one
-    /// request after the other, so that nearly all of it is that CPU's time ([`crate::machines`], `guest-uml`). While
-    /// the kernel works it has none: all 339 runs of pages that ext4 may write at once were on their way whenever a
-    /// guest was looked at, or none.
+    /// request after the other, so that nearly all of it is that CPU's time ([`crate::machines`], `guest-uml`). It has
+    /// that CPU when the kernel leaves it, and once as many writes were sent off as a task gathers: up to 33 bios were
+    /// on their way in guests of 5.10 and 6.1, up to 129 in those of 6.12 and 7.2, where half of them wait for the
+    /// other half; then all were complete before the next one.
     pub const UBD: Self = Self {
         name: "ubd",
         read: even(Nanos(1_000), Nanos(0), 100_000 * MB),
         write: even(Nanos(1_000), Nanos(0), 100_000 * MB),
         depth: 128,
+        gathers: 32,
         by_host_thread: true,
         ..Self::PLAIN
     };

@@ -48,6 +48,7 @@ use mm::version::presets::Version;
 use units::{Bytes, Nanos, PAGE_SIZE, Pages};
 
 use crate::hardware::cost::CostTable;
+use crate::hardware::device::DeviceModel;
 use crate::hardware::{FileCost, Hardware};
 use crate::machines::measured::{self, Measured, hash_tables, nearest};
 
@@ -127,6 +128,9 @@ pub(super) fn follow(hardware: &mut Hardware, kernel: &Version) {
             kept: measured.slab,
         },
     };
+    for disk in hardware.devices.iter_mut().filter(|disk| disk.gathers == DeviceModel::UBD.gathers) {
+        disk.gathers = measured.gathers;
+    }
     hardware.workload_file = Some(file_cost(measured.follow));
     hardware.clock_of_ticks = true;
     if measured.follow == FollowTables::ByRun {
@@ -229,6 +233,8 @@ struct MeasuredKernel {
     preemption: BuiltPreemption,
     /// Whether per-CPU lists hold any pages on one CPU.
     page_lists: bool,
+    /// Requests to write that are sent off, and then done, at once: `block_rq_issue` and `block_rq_complete`.
+    gathers: u16,
     /// Bytes of an inode of ext4, of XFS, of its log item, of a buffer head.
     objects: [u16; 4],
 }
@@ -254,6 +260,7 @@ const MEASURED: [MeasuredKernel; 4] = [
         slab: [2_186, 138],
         preemption: BuiltPreemption::None,
         page_lists: true,
+        gathers: 32,
         objects: [1080, 960, 184, 104],
     },
     MeasuredKernel {
@@ -267,6 +274,7 @@ const MEASURED: [MeasuredKernel; 4] = [
         slab: [2_473, 155],
         preemption: BuiltPreemption::None,
         page_lists: true,
+        gathers: 32,
         objects: [1088, 960, 200, 104],
     },
     MeasuredKernel {
@@ -280,6 +288,7 @@ const MEASURED: [MeasuredKernel; 4] = [
         slab: [2_483, 157],
         preemption: BuiltPreemption::None,
         page_lists: true,
+        gathers: 64,
         objects: [1056, 960, 200, 104],
     },
     MeasuredKernel {
@@ -293,6 +302,7 @@ const MEASURED: [MeasuredKernel; 4] = [
         slab: [1_858, 188],
         preemption: BuiltPreemption::Voluntary,
         page_lists: false,
+        gathers: 64,
         objects: [984, 896, 200, 96],
     },
 ];

@@ -222,6 +222,33 @@ fn a_disk_that_a_thread_of_the_host_serves_waits_until_the_kernel_leaves_the_cpu
     ");
 }
 
+/// The same disk, whose users gather two requests: the third waits.
+#[test]
+fn a_thread_of_the_host_has_the_cpu_once_as_many_writes_were_sent_as_a_task_gathers() {
+    let disk = crate::DeviceModel { gathers: 2, ..crate::DeviceModel::UBD };
+    let (mut simulation, sim) = boot(hardware(1).with_device(disk));
+    let (log, interrupts) = (Log::default(), sim.clone());
+    let told = log.clone();
+    sim.on_io_done(Rc::new(move |tag| told.tell(&interrupts, format_args!("request {tag} is done"))));
+    let (here, told) = (sim.clone(), log.clone());
+    sim.spawn("submitter", None, async move {
+        let (kind, len) = (kernel::IoKind::Write, units::Bytes(4096));
+        for tag in 1..=3 {
+            here.submit(kernel::IoRequest { device: 0, kind, offset: 0, len, segments: 1, tag });
+        }
+        work(&here, 100).await;
+        told.tell(&here, "worked for 100 us");
+        here.return_to_user().await;
+    });
+    run(&mut simulation);
+    insta::assert_snapshot!(log.text(), @"
+      1 us cpu0 request 1 is done
+      1 us cpu0 request 2 is done
+    100 us cpu0 worked for 100 us
+    101 us cpu0 request 3 is done
+    ");
+}
+
 #[test]
 fn work_charged_before_the_end_of_a_task_passes_before_it_ends() {
     let (mut simulation, sim) = boot(hardware(1));
