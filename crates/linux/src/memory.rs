@@ -24,6 +24,8 @@ pub struct Mapping {
     writable: bool,
     /// Of memory that tasks share: what this process knows of it.
     shared: Option<Rc<Cell<Held>>>,
+    /// What a touch writes: pages of one repeated byte stay that, all others have something else already.
+    touched: Cell<u8>,
 }
 
 /// A file that is mapped.
@@ -143,7 +145,7 @@ impl Mapping {
 
     fn new(start: *mut u8, len: usize) -> io::Result<Self> {
         let start = NonNull::new(start).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
-        Ok(Self { start, len, file: None, writable: false, shared: None })
+        Ok(Self { start, len, file: None, writable: false, shared: None, touched: Cell::new(1) })
     }
 
     /// The bytes of pages `first..first + count`: where they start and how many they are; the last
@@ -178,7 +180,7 @@ impl Mapping {
         for offset in (begin..begin + len).step_by(PAGE_SIZE as usize) {
             // SAFETY: `range` keeps `offset` below `len`, `accessible` has seen that the mapping is writable, and
             // it is ours. Where its file was cut meanwhile the kernel ends the task by a signal.
-            unsafe { self.start.add(offset).write_volatile(1) };
+            unsafe { self.start.add(offset).write_volatile(self.touched.get()) };
         }
         Ok(())
     }
@@ -195,7 +197,7 @@ impl Mapping {
         Ok(())
     }
 
-    /// Writes `compressed` bytes that do not compress to the start of every page of the range, or one byte for
+    /// Writes `compressed` bytes that do not compress to the start of every page of the range, or one byte, a zero, for
     /// none. No two pages have the same.
     #[allow(unsafe_code)]
     pub(crate) fn write_content(
@@ -208,6 +210,7 @@ impl Mapping {
         let (begin, len) = self.accessible(first, count, true)?;
         let mut stream = seed.stream("anonymous content");
         let wanted = usize::from(compressed).min(PAGE_SIZE as usize);
+        self.touched.set(u8::from(wanted > 0));
         let mut content = vec![0_u8; wanted.max(1)];
         for offset in (begin..begin + len).step_by(PAGE_SIZE as usize) {
             for word in content.chunks_mut(8).take(wanted.div_ceil(8)) {
@@ -392,6 +395,9 @@ mod tests {
         let shared = Mapping::shown_file(&file, 0, Bytes(PAGE_SIZE), how(true, true)).unwrap();
         shared.touch(0, 1).unwrap();
         assert_eq!(first(), 1);
+        shared.write_content(0, 1, 0, Seed(1)).unwrap();
+        shared.touch(0, 1).unwrap();
+        assert_eq!(first(), 0, "a page of one repeated byte stays one");
         assert_eq!(read.resident_in(0, 3).unwrap(), 3);
         let odd = Mapping::shown_file(&file, 100, Bytes(PAGE_SIZE), how(true, false));
         assert_eq!(odd.unwrap_err().raw_os_error(), Some(libc::EINVAL));
