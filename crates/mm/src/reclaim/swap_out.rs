@@ -176,9 +176,11 @@ impl Reclaim {
             self.swap_writes.push(pfn);
             return Verdict::Keep(Reason::SwapWrite);
         }
-        // It was under writeback for that moment.
-        core.cgroups.note_update(2 * u64::from(pages));
-        core.alloc.events.add(VmEvent::NrWritten, u64::from(pages));
+        if compressed > 0 {
+            // It was under writeback for that moment.
+            core.cgroups.note_update(2 * u64::from(pages));
+            core.alloc.events.add(VmEvent::NrWritten, u64::from(pages));
+        }
         Verdict::Free
     }
 

@@ -194,7 +194,8 @@ fn cold_memory_leaves_the_active_list_and_never_active_memory_changes_no_counter
 
 #[test]
 fn since_6_12_pages_of_zeroes_are_a_bit_and_before_they_are_written() {
-    for (rule, expected) in [(ZeroPages::Bitmap, [0, 0, 10, 10]), (ZeroPages::Written, [10, 10, 0, 0])] {
+    for (rule, expected) in [(ZeroPages::Bitmap, [0, 0, 0, 10, 10]), (ZeroPages::Written, [10, 10, 10, 0, 0])]
+    {
         let (mut scene, anon) = written("linux-6.12", ZRAM, &[Rule::ZeroPages(rule)], 10);
         scene.world.mem.anon.set_compressed(anon, 0);
         page_out(&mut scene, anon, 0, 10);
@@ -204,7 +205,8 @@ fn since_6_12_pages_of_zeroes_are_a_bit_and_before_they_are_written() {
             "one repeated word takes no memory in either case"
         );
         touch(&mut scene, anon, 0..10);
-        let found = [VmEvent::PswpOut, VmEvent::PswpIn, VmEvent::SwpOutZero, VmEvent::SwpInZero];
+        let [out, back] = [VmEvent::PswpOut, VmEvent::PswpIn];
+        let found = [out, VmEvent::NrWritten, back, VmEvent::SwpOutZero, VmEvent::SwpInZero];
         assert_eq!(events(&scene, found), expected);
     }
 }
