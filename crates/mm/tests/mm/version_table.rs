@@ -158,7 +158,8 @@ fn every_version_decides_as_its_sources_say() {
       FaultCount(Completed): 6.12 7.2 +faults-count-once
     how a write fault on a shared mapping ends
       WriteFault(Holding): 2.6.32 4.19 4.20-rc1 5.3 5.4
-      WriteFault(TriedAgain): 5.5 5.7 5.10 6.1 6.12 7.2
+      WriteFault(TriedAgain): 5.5 5.7 5.10
+      WriteFault(Completed): 6.1 6.12 7.2
     pages that a fault around counts as found
       MappedHits(Around): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12
       MappedHits(Wanted): 7.2 +one-mapped-hit
