@@ -104,12 +104,16 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.mem(|mem| mem.cluster_awaited(cpu, cluster));
     }
 
+    /// Below the low mark kswapd is to free more; nobody else may be there to wake it.
     fn take_reserve(&self) -> Option<[Pfn; CLUSTER_PAGES]> {
         let cpu = self.machine().current_cpu();
         let mut pages = [None; CLUSTER_PAGES];
+        let down_to = |flags| self.mem(|mem| mem.core.alloc.alloc(cpu, Gfp::NOFS, Order(0), flags).page);
         let take = |page: &mut Option<Pfn>| {
-            *page = self
-                .mem(|mem| mem.core.alloc.alloc(cpu, Gfp::NOFS, Order(0), AllocFlags::NO_WATERMARKS).page);
+            *page = down_to(AllocFlags::WMARK_LOW).or_else(|| {
+                self.wake_all_kswapds(Gfp::NOFS, Order(0));
+                down_to(AllocFlags::NO_WATERMARKS)
+            });
             page.is_some()
         };
         let complete = pages.iter_mut().all(take);

@@ -59,6 +59,10 @@ impl Compactor {
             self.note_source_done(core, run, end);
         }
         self.migrate_isolated(core, lru, cache, anon, cpu, run, isolated, step);
+        if step.failed > 0 && search == CompactSearch::Counted && run.migrate_at >= end {
+            // The next search is not to come back to what stayed.
+            self.zones[run.zone.index()].set_skip(block);
+        }
         let large = core.rules().compact_folios == CompactFolios::Large;
         if step.failed > 0 && run.request.direct && run.is_async() && !large {
             // The rest of the piece cannot become a block; the 6.12 kernel finishes the block.

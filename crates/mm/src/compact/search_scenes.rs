@@ -9,7 +9,7 @@ use units::Pfn;
 
 use super::scenes::{BLOCK, CELL, KCOMPACTD, Scene, compact, draw, skipped, taken_by};
 use super::state::{CompactPriority, CompactRequest, CompactResult, CompactStep, Compaction};
-use crate::base::frame::FrameState;
+use crate::base::frame::{FrameState, PageFlags};
 use crate::version::presets::Version;
 use crate::version::rules::{CompactSearch, Rule};
 
@@ -78,6 +78,22 @@ fn up_to_6_2_the_scan_passes_over_the_pageblock_that_the_search_marked() {
         mem.end(run);
         assert_eq!((skipped(&mem), free_cells(&mem, 2)), (vec![2], 8), "{search:?}");
     }
+}
+
+/// kcompactd of 6.12 went back to a pageblock with a page that another task had locked, for ever.
+#[test]
+fn a_pageblock_in_which_a_page_stays_is_not_found_again() {
+    let mut drawing = PIECE;
+    // The last cell of a pageblock: what stays is met at its end.
+    drawing[2] = "...............A";
+    (drawing[1], drawing[3]) = ("A#A#A#A#A#A#A#A#", "A#A#A#A#A#A#A#A#");
+    let mut mem = scene(CompactSearch::Counted, &drawing);
+    let last = 3 * BLOCK - CELL..3 * BLOCK;
+    last.for_each(|pfn| mem.core.alloc.frames.set_flags(Pfn(pfn), PageFlags::LOCKED));
+    let mut run = mem.begin(KCOMPACTD).expect("a run makes sense");
+    assert!((0..1000).any(|_| mem.step(&mut run).done.is_some()), "it goes round and round");
+    mem.end(run);
+    assert!(skipped(&mem).contains(&2));
 }
 
 #[test]
