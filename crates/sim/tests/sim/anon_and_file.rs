@@ -107,13 +107,11 @@ fn memory_without_swap_stays_where_it_is() {
 /// With one CPU the disk was never done before the reclaimer had looked at every page at every priority: all were
 /// being written, and a heap that fits swap was killed. (A guest of 6.12 below 120 MiB: 16,773 pages swapped out.)
 #[test]
-fn who_swaps_to_a_disk_sleeps_while_its_queue_is_full_and_nobody_is_killed_for_it() {
+fn a_disk_that_is_served_on_the_only_cpu_is_done_with_what_is_swapped_out_and_nobody_is_killed_for_it() {
     for kernel in ["linux-5.10", "linux-6.12", "linux-6.12+lru-gen"] {
         let run = play_on(machines::UML, kernel, "60", "disk:128M", &[("limit", "30M")]);
         assert_eq!(run.vmstat["oom_kill"], 0, "{kernel}");
-        let of = |stall: &&pagetide_sim::Stall| stall.reason == kernel::WaitReason::RequestQueue;
-        let slept: u64 = run.stalls.iter().filter(of).map(|stall| stall.count).sum();
         let out = run.vmstat["pswpout"];
-        assert!(slept > 0 && out > 1_000, "{kernel}: slept {slept} times for {out} pages");
+        assert!(out > 1_000, "{kernel}: {out} pages");
     }
 }

@@ -282,9 +282,10 @@ async fn mapped(linux: SimKernel) {
     let code = linux.map_file(&process, &code, 0, half, how).expect("a file");
     let _ = linux.touch_reading(&process, code, 100, 1).await;
     let _ = linux.read_ahead(&process, &stream, 0, 16 * MIB).await;
-    // Pages that are there are written to.
+    // Pages that are there are written to, some of them mapped to be read already.
     let how = MapHow { shared: true, writable: true, ..MapHow::default() };
     let written = linux.map_file(&process, &hot, 0, half, how).expect("a file");
+    let _ = linux.touch_reading(&process, written, 0, 32).await;
     let _ = linux.touch(&process, written, 0, MIB / PAGE).await;
     linux.process_exit(&process);
 }

@@ -150,7 +150,7 @@ fn with_both_features_nobody_is_killed_where_reclaimable_memory_would_have_suffi
 
 /// A world, one in some 500, where the thread that pushes the AIL waits for pages to read evicted buffers into, until
 /// the reserve is used up as well: a seventh of memory is inodes that nobody can write for want of four pages.
-const STARVED: [u64; 1] = [51];
+const STARVED: [u64; 1] = [74];
 
 #[test]
 fn without_pinned_clusters_reclaim_that_does_not_wait_kills_while_much_could_have_been_written() {
