@@ -111,7 +111,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let down_to = |flags| self.mem(|mem| mem.core.alloc.alloc(cpu, Gfp::NOFS, Order(0), flags).page);
         let take = |page: &mut Option<Pfn>| {
             *page = down_to(AllocFlags::WMARK_LOW).or_else(|| {
-                self.wake_all_kswapds(Gfp::NOFS, Order(0));
+                self.wakeup_kswapds();
                 down_to(AllocFlags::NO_WATERMARKS)
             });
             page.is_some()

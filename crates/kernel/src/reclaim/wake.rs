@@ -16,6 +16,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         step(&mut self.shared.kswapd_requests.borrow_mut()[node.index()])
     }
 
+    /// Wakes those of all nodes for single pages.
+    pub(crate) fn wakeup_kswapds(&self) {
+        for node in 0..self.shared.queues.len() {
+            let node = NodeId(u8::try_from(node).expect("few nodes"));
+            let _ = self.wakeup_kswapd(node, Order(0), ZoneKind::Normal);
+        }
+    }
+
     /// `wakeup_kswapd`: notes the request; wakes if it sleeps and there is something to do. False
     /// when it sleeps on, as reclaim would not help.
     pub(crate) fn wakeup_kswapd(&self, node: NodeId, order: Order, highest_zoneidx: ZoneKind) -> bool {

@@ -101,7 +101,6 @@ const KERNEL: &[&str] = &[
     "fs/xfs_reclaim",
     "reclaim/throttle",
     "reclaim/pause",
-    "reclaim/wake",
     "reclaim/vmpressure",
     "compact/kcompactd",
     "alloc/drain",
@@ -110,6 +109,7 @@ const KERNEL: &[&str] = &[
     "fs/xfs_ail",
     "fs/xfs_checkpoint",
     "fs/xfs_io",
+    "reclaim/wake",
     // What nobody waits for.
     "tasks/reap",
     "swap/write",
