@@ -131,11 +131,6 @@ impl FreeArea {
         &self.lists[migrate_type as usize][order.0 as usize]
     }
 
-    /// The block before this one on its list.
-    pub(crate) fn before(frames: &Frames, pfn: Pfn) -> Option<Pfn> {
-        FrameList::prev(frames, pfn)
-    }
-
     /// Turns the list of the free block at `pfn` until that is at the head, or else at the tail.
     pub(super) fn turn_list(&mut self, frames: &mut Frames, pfn: Pfn, to_head: bool) {
         let first = if to_head { Some(pfn) } else { FrameList::next(frames, pfn) };

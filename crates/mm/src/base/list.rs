@@ -387,6 +387,8 @@ mod tests {
         /// An entry, and which one of the list it goes behind, modulo its length.
         InsertAfter(u32, usize),
         Remove(u32),
+        /// Which one of the list comes to the head, modulo its length.
+        TurnTo(usize),
         PopFront,
         PopBack,
         /// At the head or at the tail those that are free from this one on, as long as there are less than so many.
@@ -401,6 +403,7 @@ mod tests {
             (0..ENTRIES).prop_map(Step::PushBack),
             (0..ENTRIES, any::<usize>()).prop_map(|(id, at)| Step::InsertAfter(id, at)),
             (0..ENTRIES).prop_map(Step::Remove),
+            any::<usize>().prop_map(Step::TurnTo),
             Just(Step::PopFront),
             Just(Step::PopBack),
             (any::<bool>(), 0..ENTRIES, 0..5_usize)
@@ -487,6 +490,11 @@ mod tests {
                 }
                 Step::PopFront => assert_eq!(list.pop_front(&mut self.table), model.pop_front()),
                 Step::PopBack => assert_eq!(list.pop_back(&mut self.table), model.pop_back()),
+                Step::TurnTo(at) if !model.is_empty() => {
+                    let at = at % model.len();
+                    list.turn_to(&mut self.table, model[at]);
+                    model.rotate_left(at);
+                }
                 Step::Remove(id) if model.contains(&id) => {
                     list.remove(&mut self.table, id);
                     model.retain(|&other| other != id);

@@ -206,7 +206,7 @@ impl Compactor {
                 continue;
             };
             if is_busy(core, pfn) {
-                run.give_back(target, order);
+                run.add_target(target, order);
                 lru.insert(core, pfn);
                 step.failed += count;
             } else {

@@ -99,14 +99,13 @@ pub(super) fn isolate_free_block<T: Trace>(core: &mut Core<T>, run: &mut Compact
     if !core.alloc.isolate_free_block(run.zone, pfn) {
         return false;
     }
-    run.targets[order.index()].push(pfn);
-    run.targets_pages += u64::from(order.pages());
+    run.add_target(pfn, order);
     true
 }
 
 impl Compaction {
-    /// A target that was not needed after all.
-    pub(super) fn give_back(&mut self, pfn: Pfn, order: Order) {
+    /// A free block that was taken, or that was not needed after all.
+    pub(super) fn add_target(&mut self, pfn: Pfn, order: Order) {
         self.targets[order.index()].push(pfn);
         self.targets_pages += u64::from(order.pages());
     }

@@ -72,7 +72,7 @@ pub struct DeviceModel {
     /// 1/2048 of the disk.
     pub xfs_log: Bytes,
     /// Requests to write that a task gathers before it sends them off; pages join whichever they follow
-    /// (`BLK_MAX_REQUEST_COUNT`: 16).
+    /// (`BLK_MAX_REQUEST_COUNT`: 16). 0: what the machine's kernel does, which it sets.
     pub gathers: u16,
     /// In which order it serves what it has.
     pub order: Order,
@@ -271,7 +271,7 @@ impl DeviceModel {
         read: even(Nanos(1_000), Nanos(0), 100_000 * MB),
         write: even(Nanos(1_000), Nanos(0), 100_000 * MB),
         depth: 128,
-        gathers: 32,
+        gathers: 0,
         by_host_thread: true,
         ..Self::PLAIN
     };

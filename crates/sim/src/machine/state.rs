@@ -130,7 +130,7 @@ impl State {
         }
         if self.devices[index].waits_for_cpu() && !self.idle.contains(cpu.0) {
             self.held.push((request, cpu));
-            if self.held.len() >= self.devices[index].gathers() {
+            if (1..=self.held.len()).contains(&self.devices[index].gathers()) {
                 self.begin_held(now);
             }
         } else {

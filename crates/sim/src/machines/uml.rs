@@ -48,7 +48,6 @@ use mm::version::presets::Version;
 use units::{Bytes, Nanos, PAGE_SIZE, Pages};
 
 use crate::hardware::cost::CostTable;
-use crate::hardware::device::DeviceModel;
 use crate::hardware::{FileCost, Hardware};
 use crate::machines::measured::{self, Measured, hash_tables, nearest};
 
@@ -128,7 +127,7 @@ pub(super) fn follow(hardware: &mut Hardware, kernel: &Version) {
             kept: measured.slab,
         },
     };
-    for disk in hardware.devices.iter_mut().filter(|disk| disk.gathers == DeviceModel::UBD.gathers) {
+    for disk in hardware.devices.iter_mut().filter(|disk| disk.gathers == 0) {
         disk.gathers = measured.gathers;
     }
     hardware.workload_file = Some(file_cost(measured.follow));

@@ -193,13 +193,19 @@ fn an_interrupt_steals_its_time_from_the_task_on_the_cpu_that_submitted() {
     ");
 }
 
+/// Told when a request is done.
+fn log_of_requests(sim: &Sim) -> Log {
+    let (log, interrupts) = (Log::default(), sim.clone());
+    let told = log.clone();
+    sim.on_io_done(Rc::new(move |tag| told.tell(&interrupts, format_args!("request {tag} is done"))));
+    log
+}
+
 /// The kernel works for 100 us after it sent one request, and is back in the program after another.
 #[test]
 fn a_disk_that_a_thread_of_the_host_serves_waits_until_the_kernel_leaves_the_cpu() {
     let (mut simulation, sim) = boot(hardware(1).with_device(crate::DeviceModel::UBD));
-    let (log, interrupts) = (Log::default(), sim.clone());
-    let told = log.clone();
-    sim.on_io_done(Rc::new(move |tag| told.tell(&interrupts, format_args!("request {tag} is done"))));
+    let log = log_of_requests(&sim);
     let (here, told) = (sim.clone(), log.clone());
     sim.spawn("submitter", None, async move {
         let (kind, len) = (kernel::IoKind::Write, units::Bytes(4096));
@@ -227,9 +233,7 @@ fn a_disk_that_a_thread_of_the_host_serves_waits_until_the_kernel_leaves_the_cpu
 fn a_thread_of_the_host_has_the_cpu_once_as_many_writes_were_sent_as_a_task_gathers() {
     let disk = crate::DeviceModel { gathers: 2, ..crate::DeviceModel::UBD };
     let (mut simulation, sim) = boot(hardware(1).with_device(disk));
-    let (log, interrupts) = (Log::default(), sim.clone());
-    let told = log.clone();
-    sim.on_io_done(Rc::new(move |tag| told.tell(&interrupts, format_args!("request {tag} is done"))));
+    let log = log_of_requests(&sim);
     let (here, told) = (sim.clone(), log.clone());
     sim.spawn("submitter", None, async move {
         let (kind, len) = (kernel::IoKind::Write, units::Bytes(4096));
