@@ -12,7 +12,7 @@ use crate::printer::{Failure, Printer};
 
 pub(crate) fn ablate(args: &AblateArgs, printer: &Printer) -> Result<(), Failure> {
     one_backend("ablate", &args.scenario.backends)?;
-    plot::check(&args.grid.plot)?;
+    plot::check("ablate", &args.grid.plot, &["misses", "grid", "ages", "regions"])?;
     let request = request(&args.subject, args.kernel.as_ref(), &args.scenario);
     let ablation = ablate::plan(&request, &args.features, args.seeds.unwrap_or(1))?;
     let plan = &ablation.plan;

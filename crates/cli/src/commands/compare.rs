@@ -19,7 +19,7 @@ pub(crate) fn compare(args: &CompareArgs, printer: &Printer) -> Result<(), Failu
         return Err(Failure::Usage("mmtests' tables are text; leave `--format` out".to_owned()));
     }
     let limits = fail_if::parse(&args.fail_if)?;
-    plot::check(&args.plot)?;
+    plot::check("compare", &args.plot, &["grid", "ages", "regions"])?;
     for file in [&args.junit, &args.sarif].into_iter().flatten() {
         check_writable(file)?;
     }

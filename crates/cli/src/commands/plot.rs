@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use lab::Recording;
-use lab::page::{check_figure, no_figure, with_page, write};
+use lab::page::{check_figure, check_figure_name, no_figure, with_page, write};
 use report::Style;
 use report::page::{Page, page};
 
@@ -14,8 +14,11 @@ use crate::printer::{Failure, Printer};
 pub(super) const PAGE: Style<'static> =
     Style { width: 80, made_by: concat!("pagetide ", env!("CARGO_PKG_VERSION")) };
 
-/// Refuses a file that cannot be written, before runs that may take long.
-pub(super) fn check(args: &PlotArgs) -> Result<(), Failure> {
+/// Refuses a file that cannot be written and a figure that `command` never draws, before runs that may take long.
+pub(super) fn check(command: &str, args: &PlotArgs, never: &[&str]) -> Result<(), Failure> {
+    if let Some(name) = &args.figure {
+        check_figure_name(command, name, never)?;
+    }
     args.plot.as_deref().map_or(Ok(()), |path| Ok(check_figure(path)?))
 }
 

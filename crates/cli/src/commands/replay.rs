@@ -19,7 +19,7 @@ use crate::printer::{Failure, Printer};
 use crate::progress::{ReplayBar, RunProgress};
 
 pub(crate) fn replay(args: &ReplayArgs, printer: &Printer) -> Result<(), Failure> {
-    plot::check(&args.plot)?;
+    plot::check("replay", &args.plot, &["ablation", "grid", "ages", "regions"])?;
     if lab::program::is_one(&args.trace) {
         return program(args, printer);
     }

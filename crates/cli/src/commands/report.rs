@@ -1,7 +1,7 @@
 //! `pagetide report`: recordings made earlier, each by itself, or all on a page with figures.
 
 use lab::folders::{Loaded, SideBySide, load};
-use lab::page::{check_page, write};
+use lab::page::{check_figure_name, check_page, write};
 use lab::replay::command_of;
 use lab::{Recording, view};
 use report::{Group, page, views};
@@ -36,6 +36,9 @@ pub(crate) fn report(args: &ReportArgs, printer: &Printer) -> Result<(), Failure
 /// The page and the figure that are asked for.
 fn page(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
     args.output.as_deref().map_or(Ok(()), check_page)?;
+    if let Some(name) = &args.figure {
+        check_figure_name("report", name, &[])?;
+    }
     let SideBySide { columns, mut warnings, unfinished } = load(&args.folders)?;
     warnings.extend(unfinished);
     let grid = lab::page::grid(&columns);

@@ -9,6 +9,9 @@ use crate::args::{CompareArgs, Format, RunArgs};
 use crate::printer::{Failure, Printer};
 use crate::progress::RunProgress;
 
+/// Figures that need several runs, or events that are kept.
+const NOT_OF_ONE_RUN: [&str; 7] = ["misses", "ablation", "grid", "ages", "regions", "seeds", "changes"];
+
 pub(crate) fn run(args: &RunArgs, printer: &Printer) -> Result<(), Failure> {
     let RunArgs { subject, kernel, scenario, .. } = args;
     if scenario.backends.len() > 1 {
@@ -17,7 +20,7 @@ pub(crate) fn run(args: &RunArgs, printer: &Printer) -> Result<(), Failure> {
             None => compare::compare(&CompareArgs::of_run(args), printer),
         };
     }
-    plot::check(&args.plot)?;
+    plot::check("run", &args.plot, &NOT_OF_ONE_RUN)?;
     let planned = planned_run("run", subject, kernel.as_ref(), scenario, printer)?;
     let Some((planned, policy)) = planned else { return Ok(()) };
     if let Some(out) = &args.out {

@@ -19,7 +19,7 @@ use crate::progress::{ReplayBar, RunProgress};
 
 /// Returns the exit code.
 pub(crate) fn sweep(args: &SweepArgs, printer: &Printer) -> Result<u8, Failure> {
-    plot::check(&args.grid.plot)?;
+    plot::check("sweep", &args.grid.plot, &["ages", "regions"])?;
     let max = if args.dask.is_some() { RUNS_MAX_OF_DATASET } else { RUNS_MAX };
     let plan = sweep::plan_up_to(&request(args), max)?;
     check_unused(args, &plan)?;

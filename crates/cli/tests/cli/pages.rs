@@ -45,7 +45,9 @@ fn a_figure_is_one_file_and_names_can_be_asked_for() {
     assert_eq!(read("first.svg"), read("story.svg"));
     assert!(read("changes.svg").contains("hot_pages_cached"));
     let shown = scene.shown("report pair --plot other.svg --figure no-such");
-    assert!(shown.contains("error: there is no figure `no-such` to draw of these recordings"), "{shown}");
+    assert!(shown.contains("error: unknown figure `no-such`"), "{shown}");
+    let shown = scene.shown("report pair --plot other.svg --figure ages");
+    assert!(shown.contains("error: there is no figure `ages` to draw of these recordings"), "{shown}");
     assert!(shown.contains("hint: there are story, "), "{shown}");
     assert!(shown.ends_with("exit 1"), "{shown}");
 }
@@ -104,10 +106,20 @@ fn a_figure_that_cannot_be_written_is_refused_before_anything_runs() {
         "replay trace.csv --policy lru --capacity 5 --plot no-such-folder/figure.pdf",
         "compare hot-and-stream --plot figure.html",
         "run hot-and-stream --figure story",
+        "run hot-and-stream --plot new.svg --figure stroy",
+        "run hot-and-stream --plot new.svg --figure changes",
+        "compare hot-and-stream --plot new.svg --figure ages",
+        "replay trace.csv --policy lru --capacity 5 --plot new.svg --figure ecdf",
+        "report no-such-folder --plot new.svg --figure change",
     ];
     let shown = refused(&scene, &commands);
     assert_eq!(shown.matches("error: ").count(), commands.len(), "{shown}");
     for text in [
+        "error: unknown figure `stroy`\nhint: did you mean `story`?",
+        "error: `run` has no figure `changes`\nhint: `run` draws story, waits, ecdf-SAMPLES",
+        "; `report` draws it of runs with `--events pages --out DIR`",
+        "hint: did you mean `ecdf-SAMPLES`?",
+        "hint: did you mean `changes`?",
         "error: `figure.png` is not named as what it would be: figures are written as SVG",
         "hint: name it `figure.svg`",
         "hint: name it `no-such-folder/figure.svg`",

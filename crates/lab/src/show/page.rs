@@ -10,8 +10,11 @@ use mm::Version;
 use mm::version::feature::Feature;
 use recording::Recording;
 use report::heat::Heat;
-use report::page::{Counts, Factors, Page, SettingGrid, Story, StoryLine, StoryPanel, Tells};
+use report::page::{
+    Counts, FIGURE_OF_SAMPLES, FIGURES, Factors, Page, SettingGrid, Story, StoryLine, StoryPanel, Tells,
+};
 use report::{Group, MARKS_OF_OURS, View};
+use workload::UnknownName;
 
 use crate::error::LabError;
 use crate::keep::folders::Loaded;
@@ -221,6 +224,32 @@ pub fn command(folders: &[PathBuf], output: Option<&Path>) -> String {
 /// A name of another form than SVG, and those of [`check_writable`].
 pub fn check_figure(path: &Path) -> Result<(), LabError> {
     check_named(path, "svg", "figures are written as SVG")
+}
+
+/// Refuses a figure that no page has, or none of these runs: `never` are those that their command does not draw.
+///
+/// # Errors
+/// An unknown name, or one of `never`.
+pub fn check_figure_name(command: &str, name: &str, never: &[&str]) -> Result<(), LabError> {
+    let of_samples = format!("{FIGURE_OF_SAMPLES}SAMPLES");
+    let drawn = FIGURES.into_iter().filter(|figure| !never.contains(figure));
+    let drawn: Vec<&str> = drawn.chain([&*of_samples]).collect();
+    if drawn.contains(&name)
+        || name.strip_prefix(FIGURE_OF_SAMPLES).is_some_and(|samples| !samples.is_empty())
+    {
+        return Ok(());
+    }
+    if never.contains(&name) {
+        let here = format!("`{command}` draws {}", drawn.join(", "));
+        let hint = match name {
+            "ages" | "regions" => {
+                format!("{here}; `report` draws it of runs with `--events pages --out DIR`")
+            }
+            _ => here,
+        };
+        return Err(LabError::refused(format!("`{command}` has no figure `{name}`"), hint));
+    }
+    Err(UnknownName::new("figure", name, drawn).into())
 }
 
 /// Refuses a place where a page cannot be written.

@@ -40,6 +40,13 @@ pub fn page<'a>(page: &'a Page<'a>) -> Result<Document<'a>, ReportError> {
     Ok(sections::document(page, &groups, workload, figures(page, &groups)).alone(summary))
 }
 
+/// Every name that a figure can have, but for those of samples, which have the samples' name behind
+/// [`FIGURE_OF_SAMPLES`].
+pub const FIGURES: [&str; 9] =
+    ["misses", "ablation", "grid", "story", "ages", "regions", "waits", "seeds", "changes"];
+/// How names of figures of samples begin.
+pub const FIGURE_OF_SAMPLES: &str = "ecdf-";
+
 /// The figures that the recordings have something for, in their order.
 fn figures(page: &Page<'_>, groups: &[Group<'_>]) -> Vec<Figure> {
     let first = [

@@ -284,6 +284,8 @@ fn every_figure_has_a_finding_its_n_axes_a_reading_and_commands() {
     let page = Page { heats: vec![Some(heat(100)), Some(heat(500))], ..page(&groups) };
     assert_eq!(names(&page), ["story", "ages", "regions", "ecdf-pace", "waits", "seeds", "changes"]);
     for figure in drawn(&page) {
+        let name = figure.name.as_str();
+        assert!(super::FIGURES.contains(&name) || name.starts_with(super::FIGURE_OF_SAMPLES), "{name}");
         let said = [&figure.finding, &figure.n, &figure.axes, &figure.read];
         assert!(said.iter().all(|text| text.len() > 10), "{}: {said:?}", figure.name);
         assert!(figure.finding.contains(char::is_numeric), "{}: no number", figure.finding);
