@@ -55,8 +55,10 @@ impl Tests {
         }
         let mut tell = |text: &str| eprintln!("  {text}");
         let mut fetched = || match engine {
-            Engine::Qemu => vm::cache_dir().and_then(|cache| vm::fetch(version, &cache, &mut tell)),
-            Engine::UserMode => uml::cache_dir().and_then(|cache| uml::fetch(version, &cache, &mut tell)),
+            Engine::Qemu => vm::cache_dir().and_then(|cache| vm::fetch(version, &cache, false, &mut tell)),
+            Engine::UserMode => {
+                uml::cache_dir().and_then(|cache| uml::fetch(version, &cache, false, &mut tell))
+            }
         };
         // A mirror may change between its list and the package, or have a bad minute.
         let mut result = fetched();

@@ -23,6 +23,9 @@ Example:
         /// Version: 5.10, 6.1, 6.12, 7.2, or a whole release [example: 6.12]
         #[arg(value_name = "VERSION")]
         version: String,
+        /// Look for a newer one, if one is here already
+        #[arg(long)]
+        update: bool,
     },
 }
 
@@ -47,6 +50,9 @@ Example:
         /// Version: 5.10, 6.1, 6.12, 7.2, or a whole release [example: 6.12]
         #[arg(value_name = "VERSION")]
         version: String,
+        /// Look for a newer one, if one is here already
+        #[arg(long)]
+        update: bool,
     },
     /// Print the options to build a User-Mode Linux with
     #[command(after_help = "Example, in a kernel tree:

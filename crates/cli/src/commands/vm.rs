@@ -5,8 +5,8 @@ use crate::printer::{Failure, Printer};
 
 pub(crate) fn vm(args: &VmArgs, printer: &Printer) -> Result<(), Failure> {
     match &args.command {
-        VmCommand::Fetch { version } => {
-            let release = lab::real::fetch_kernel(version, &mut |text| printer.note(text))?;
+        VmCommand::Fetch { version, update } => {
+            let release = lab::real::fetch_kernel(version, *update, &mut |text| printer.note(text))?;
             printer.data(&format!("{release}\n"))
         }
     }
@@ -14,8 +14,8 @@ pub(crate) fn vm(args: &VmArgs, printer: &Printer) -> Result<(), Failure> {
 
 pub(crate) fn uml(args: &UmlArgs, printer: &Printer) -> Result<(), Failure> {
     match &args.command {
-        UmlCommand::Fetch { version } => {
-            let release = lab::real::fetch_uml(version, &mut |text| printer.note(text))?;
+        UmlCommand::Fetch { version, update } => {
+            let release = lab::real::fetch_uml(version, *update, &mut |text| printer.note(text))?;
             printer.data(&format!("{release}\n"))
         }
         UmlCommand::Config => printer.data(lab::real::UML_CONFIG),

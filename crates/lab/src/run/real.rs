@@ -256,20 +256,21 @@ pub fn record(
     Ok((filled(identity, recorded.result), recorded.exit_code))
 }
 
-/// Brings Debian's newest kernel of `version` for virtual machines into the cache folder; returns its release.
+/// Brings Debian's newest kernel of `version` for virtual machines into the cache folder; returns its release. Where
+/// one is there already, only `update` looks for a newer one.
 ///
 /// # Errors
 /// No apt, no network, no such package, a damaged package.
-pub fn fetch_kernel(version: &str, tell: &mut dyn FnMut(&str)) -> Result<String, LabError> {
-    fetched(vm::cache_dir().and_then(|cache| vm::fetch(version, &cache, tell)))
+pub fn fetch_kernel(version: &str, update: bool, tell: &mut dyn FnMut(&str)) -> Result<String, LabError> {
+    fetched(vm::cache_dir().and_then(|cache| vm::fetch(version, &cache, update, tell)))
 }
 
 /// The same of User-Mode Linux.
 ///
 /// # Errors
 /// As [`fetch_kernel`]; it does not run on this host.
-pub fn fetch_uml(version: &str, tell: &mut dyn FnMut(&str)) -> Result<String, LabError> {
-    fetched(vm::uml::cache_dir().and_then(|cache| vm::uml::fetch(version, &cache, tell)))
+pub fn fetch_uml(version: &str, update: bool, tell: &mut dyn FnMut(&str)) -> Result<String, LabError> {
+    fetched(vm::uml::cache_dir().and_then(|cache| vm::uml::fetch(version, &cache, update, tell)))
 }
 
 fn fetched(kernel: Result<vm::Kernel, vm::VmError>) -> Result<String, LabError> {

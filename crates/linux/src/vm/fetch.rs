@@ -21,25 +21,36 @@ const IMAGE: &str = "linux-image-";
 const SUFFIX: &str = "-cloud-amd64";
 /// Where a release is split, these have the image, the modules and the list of built-in ones.
 const PARTS: [&str; 3] = ["linux-binary-", "linux-modules-", "linux-base-"];
-/// Brings the newest kernel of `version` (`6.12`, `6.1.0-50`, a whole release) into `cache`.
-/// When exactly that release is there already, it only says so.
+
+/// Brings the newest kernel of `version` (`6.12`, `6.1.0-50`, a whole release) into `cache`. Where one of it is there
+/// already it only says so, or with `update` where exactly the newest is.
 ///
 /// # Errors
 /// No apt, no network, no such package, a damaged package.
-pub fn fetch(version: &str, cache: &Path, progress: &mut dyn FnMut(&str)) -> Result<Kernel, VmError> {
+pub fn fetch(
+    version: &str,
+    cache: &Path,
+    update: bool,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Kernel, VmError> {
     check_version(version)?;
     kernels::create_private(cache)?;
     for said in Processes::of_machine().remove_dead_directories(cache) {
         progress(&said);
     }
+    let found = kernels::newest_of(&kernels::cached(cache), version).map(|release| cache.join(release));
+    // What is damaged is fetched anew.
+    if let Some(kernel) = found.filter(|_| !update).and_then(|folder| complete(&folder)) {
+        progress(&kernels::is_here(&kernel));
+        return Ok(kernel);
+    }
     let pattern = format!("{IMAGE}{version}*{SUFFIX}");
     let (apt, release) =
         look_for(version, &pattern, &cache.join(".apt"), progress, |apt| newest(apt, version))?;
     let folder = cache.join(&release);
-    // One that was fetched before guests swapped lacks a module.
-    if folder.is_dir() && ModuleTree::scan(&folder.join("modules"))?.has(ZRAM_MODULE) {
-        progress(&format!("kernel {release} is here already"));
-        return Kernel::in_folder(&folder);
+    if let Some(kernel) = complete(&folder) {
+        progress(&format!("kernel {release} is here already, and the newest"));
+        return Ok(kernel);
     }
     let failed = |source| VmError::io("create a folder in", cache, source);
     let (_, work) = Processes::of_machine().create_directory(cache).map_err(failed)?;
@@ -54,6 +65,12 @@ pub fn fetch(version: &str, cache: &Path, progress: &mut dyn FnMut(&str)) -> Res
     }
     std::fs::rename(&fresh, &folder).map_err(|source| VmError::io("create", &folder, source))?;
     Kernel::in_folder(&folder)
+}
+
+/// The kernel in a folder of the cache, if all is there. One that was fetched before guests swapped lacks a module.
+fn complete(folder: &Path) -> Option<Kernel> {
+    let kernel = Kernel::in_folder(folder).ok()?;
+    ModuleTree::scan(&folder.join("modules")).ok()?.has(ZRAM_MODULE).then_some(kernel)
 }
 
 /// Unpacks what guests need of the packages `debs` and checks that it is complete.
@@ -200,8 +217,23 @@ linux-image-6.12.99+deb12-cloud-amd64 - Linux 6.12 for x86-64 cloud (signed)
     fn a_version_that_is_no_version_does_not_reach_apt() {
         let cache = tempfile::tempdir().unwrap();
         for text in ["", "-o", "latest", "6.1;x", "6.1 6.12"] {
-            let error = fetch(text, cache.path(), &mut |_| ()).unwrap_err();
+            let error = fetch(text, cache.path(), true, &mut |_| ()).unwrap_err();
             assert!(matches!(error, VmError::BadVersion { .. }), "{text}: {error}");
         }
+    }
+
+    /// To learn that it was there took the network.
+    #[test]
+    fn a_kernel_that_is_there_is_not_looked_for_elsewhere() {
+        let cache = tempfile::tempdir().unwrap();
+        let folder = cache.path().join(RELEASE);
+        std::fs::create_dir_all(folder.join("modules")).unwrap();
+        std::fs::write(folder.join("vmlinuz"), kernels::tests::image(RELEASE)).unwrap();
+        assert_eq!(complete(&folder), None, "it lacks a module");
+        std::fs::write(folder.join(format!("modules/{ZRAM_MODULE}.ko")), "").unwrap();
+        let mut said = Vec::new();
+        let kernel = fetch("7.2", cache.path(), false, &mut |text| said.push(text.to_owned())).unwrap();
+        assert_eq!(kernel.release, RELEASE);
+        assert_eq!(said, ["kernel 7.2.13-cloud-amd64 is here already; `--update` looks for a newer one"]);
     }
 }

@@ -68,8 +68,7 @@ impl VmKernel {
         match self {
             Self::Version(version) => {
                 let have = cached(cache);
-                let newest = have.iter().rfind(|release| is_of_version(release, version));
-                let Some(release) = newest else {
+                let Some(release) = newest_of(&have, version) else {
                     return Err(VmError::KernelMissing {
                         version: version.clone(),
                         cache: cache.to_owned(),
@@ -191,6 +190,16 @@ pub(super) fn cached_with(cache: &Path, file: &str) -> Vec<String> {
         .collect();
     releases.sort_by(|a, b| compare_versions(a, b));
     releases
+}
+
+/// The newest of `releases`, which are in order, that is of `version`.
+pub(super) fn newest_of<'a>(releases: &'a [String], version: &str) -> Option<&'a String> {
+    releases.iter().rfind(|release| is_of_version(release, version))
+}
+
+/// What is said of a kernel that need not be fetched.
+pub(super) fn is_here(kernel: &Kernel) -> String {
+    format!("kernel {} is here already; `--update` looks for a newer one", kernel.release)
 }
 
 /// Whether `release` is of `version`: it begins with it, and no number is cut in half.

@@ -29,16 +29,28 @@ const LIBC_FILES: [&str; 6] =
 /// Which package a folder of the cache is from.
 const PACKAGE_FILE: &str = "package";
 
-/// Brings Debian's newest User-Mode Linux of `version` (`6.12`, a whole release) into `cache`. When exactly
-/// that is there already, it only says so.
+/// Brings Debian's newest User-Mode Linux of `version` (`6.12`, a whole release) into `cache`. Where one of it is
+/// there already it only says so, or with `update` where exactly the newest is.
 ///
 /// # Errors
 /// No apt, no network, no such package, a damaged package; it does not run on this host.
-pub fn fetch(version: &str, cache: &Path, progress: &mut dyn FnMut(&str)) -> Result<Kernel, VmError> {
+pub fn fetch(
+    version: &str,
+    cache: &Path,
+    update: bool,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Kernel, VmError> {
     check_version(version)?;
     kernels::create_private(cache)?;
     for said in Processes::of_machine().remove_dead_directories(cache) {
         progress(&said);
+    }
+    // One that does not run is fetched anew.
+    let found =
+        kernels::newest_of(&cached(cache), version).and_then(|release| in_folder(&cache.join(release)).ok());
+    if let Some(UserMode { kernel, .. }) = found.filter(|_| !update) {
+        progress(&kernels::is_here(&kernel));
+        return Ok(kernel);
     }
     let state = cache.join(".apt");
     let pattern = format!("{PACKAGE}={version}*");
@@ -50,7 +62,7 @@ pub fn fetch(version: &str, cache: &Path, progress: &mut dyn FnMut(&str)) -> Res
     if let Some(folder) = here.into_iter().find(is_it)
         && let Ok(found) = in_folder(&folder)
     {
-        progress(&format!("kernel {} is here already", found.kernel.release));
+        progress(&format!("kernel {} is here already, and the newest", found.kernel.release));
         return Ok(found.kernel);
     }
     let failed = |source| VmError::io("create a folder in", cache, source);

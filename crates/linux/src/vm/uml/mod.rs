@@ -87,7 +87,7 @@ pub fn find(kernel: &VmKernel, cache: &Path) -> Result<UserMode, VmError> {
     match kernel {
         VmKernel::Version(version) => {
             let have = cached(cache);
-            match have.iter().rfind(|release| kernels::is_of_version(release, version)) {
+            match kernels::newest_of(&have, version) {
                 Some(release) => in_folder(&cache.join(release)),
                 None => Err(VmError::KernelMissing {
                     version: version.clone(),
