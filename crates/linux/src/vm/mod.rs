@@ -77,6 +77,9 @@ pub fn run(
     let initramfs = dir.path().join("initramfs");
     let disks = memory_of(spec).footprint(workload).disks;
     let archive = initramfs_of(spec, &runner, workload, disks)?;
+    if let Runner::UserMode(kernel) = &runner {
+        uml::check_archive(spec, kernel, archive.len())?;
+    }
     std::fs::write(&initramfs, archive).map_err(|source| VmError::io("write", &initramfs, source))?;
     Machine { spec, disks, runner: &runner, initramfs: &initramfs, dir: dir.path() }.run(stop, tell)
 }

@@ -49,6 +49,28 @@ fn what_it_has_not_is_refused_in_words_that_name_what_has_it() {
     insta::assert_snapshot!(refusals.join("\n"));
 }
 
+/// A guest of 64 MiB ran out of memory while it unpacked its archive, and all that a person saw was a crash.
+#[test]
+fn a_guest_has_room_to_unpack_its_archive() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut spec = spec();
+    spec.hardware.mem = Bytes(64 << 20);
+    let checked = |release: &str, archive: usize| {
+        let mut kernel = kernel(dir.path(), ALL);
+        kernel.kernel.release = release.to_owned();
+        check_archive(&spec, &kernel, archive).map_err(|error| error.to_string())
+    };
+    let refused = |release: &str, least: &str| {
+        Err(format!("User-Mode Linux {release} needs at least {least} of memory to boot, not 64M"))
+    };
+    let archive = (34 << 20) + 1;
+    assert_eq!(checked("5.10.46", archive), Ok(()));
+    assert_eq!(checked("6.1.176", archive), refused("6.1.176", "69M"));
+    assert_eq!(checked("6.12.113", archive), refused("6.12.113", "76M"));
+    assert_eq!(checked("7.3.0-rc1", archive), refused("7.3.0-rc1", "78M"));
+    assert_eq!(checked("6.12.113", 23 << 20), Ok(()), "a smaller program");
+}
+
 #[test]
 fn each_option_that_every_guest_needs_is_named() {
     let dir = tempfile::tempdir().unwrap();
