@@ -13,13 +13,27 @@ pub(crate) struct Estimate {
     finished: u32,
     took: Duration,
     at_once: usize,
+    told: BTreeMap<usize, Duration>,
 }
+
+/// How often is told how far a run is that is not drawn.
+const TOLD_EVERY: Duration = Duration::from_secs(30);
 
 impl Estimate {
     /// Run `index` begins at `now`.
     pub(crate) fn begin(&mut self, index: usize, now: Instant) {
         self.begun.insert(index, now);
         self.at_once = self.at_once.max(self.begun.len());
+    }
+
+    /// How long run `index` has taken, if that was not told for a while; it is told now.
+    pub(crate) fn due(&mut self, index: usize, now: Instant) -> Option<Duration> {
+        let took = now - *self.begun.get(&index)?;
+        let told = self.told.entry(index).or_default();
+        (took >= *told + TOLD_EVERY).then(|| {
+            *told = took;
+            took
+        })
     }
 
     /// Run `index` is over.
@@ -73,6 +87,17 @@ mod tests {
         assert_eq!(estimate.left(6, at(50)), Some(Duration::from_secs(70)), "20 and 3 x 40 s, two at once");
         estimate.end(2, at(70));
         assert_eq!(estimate.left(3, at(70)), Some(Duration::ZERO));
+    }
+
+    /// A run of an hour said nothing where its progress is not drawn.
+    #[test]
+    fn a_long_run_is_told_of_every_half_minute() {
+        let start = Instant::now();
+        let mut estimate = Estimate::default();
+        estimate.begin(0, start);
+        let mut due =
+            |seconds| estimate.due(0, start + Duration::from_secs(seconds)).map(|took| took.as_secs());
+        assert_eq!([29, 30, 31, 59, 61, 90].map(&mut due), [None, Some(30), None, None, Some(61), None]);
     }
 
     #[test]

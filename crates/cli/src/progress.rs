@@ -1,5 +1,5 @@
 //! How far the work is: drawn on a terminal, otherwise one line for each finished run, and every few
-//! seconds one on a run on a real kernel.
+//! seconds one on a run that is long, or on a real kernel.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -48,6 +48,13 @@ impl RunProgress {
                 RunEvent::Advanced { index, simulated } if draw => {
                     observed.set_message(format!("run {} at {simulated} of simulated time{left}", index + 1));
                 }
+                RunEvent::Advanced { index, simulated } if verbosity > Verbosity::Quiet => {
+                    if let Some(took) = due(&pace, index) {
+                        let at = format!("run {}/{total}: at {simulated} of simulated time", index + 1);
+                        let times = times(simulated.as_secs_f64(), took.as_secs_f64());
+                        tell.note(&format!("{at} after {} s ({times})", took.as_secs()));
+                    }
+                }
                 RunEvent::Advanced { .. } => {}
                 RunEvent::Told { told: Told::Note(text), .. } if verbosity > Verbosity::Quiet => {
                     observed.suspend(|| tell.note(text));
@@ -66,10 +73,8 @@ impl RunProgress {
                     if verbosity > Verbosity::Quiet {
                         let (number, seed) = (index + 1, run.scenario.seed.0);
                         let line = if run.scenario.backend == Backend::Sim {
-                            let speed = simulated.as_secs_f64() / wall.as_secs_f64().max(1e-9);
-                            let speed =
-                                if speed < 10.0 { format!("{speed:.1}") } else { format!("{speed:.0}") };
-                            format!("{simulated} simulated in {wall} ({speed} times as fast)")
+                            let speed = times(simulated.as_secs_f64(), wall.as_secs_f64());
+                            format!("{simulated} simulated in {wall} ({speed})")
                         } else {
                             format!("ran for {wall}")
                         };
@@ -86,6 +91,21 @@ impl RunProgress {
     pub(crate) fn done(&self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// How fast simulated time goes, against a clock.
+fn times(simulated: f64, took: f64) -> String {
+    let speed = simulated / took.max(1e-9);
+    match speed {
+        0.0..0.1 => "less than 0.1 times as fast".to_owned(),
+        0.1..10.0 => format!("{speed:.1} times as fast"),
+        _ => format!("{speed:.0} times as fast"),
+    }
+}
+
+/// How long run `index` has taken, if it is time to tell of it again.
+fn due(pace: &Mutex<Estimate>, index: usize) -> Option<Duration> {
+    pace.lock().unwrap_or_else(PoisonError::into_inner).due(index, Instant::now())
 }
 
 /// Takes note of `event`; how long the rest of `total` runs will take, to be put behind a line.

@@ -39,6 +39,9 @@ pub(crate) struct HostArgs {
     /// With `--on host`: let it drop all caches of this host and write its sysctls
     #[arg(long, help_heading = "Host")]
     pub(crate) allow_host_pressure: bool,
+    /// Stop a run that takes longer than this on the clock; it leaves nothing [default: none] [example: 60s]
+    #[arg(long, value_name = "TIME", help_heading = "Run", allow_hyphen_values = true)]
+    pub(crate) max_time: Option<String>,
 }
 
 impl HostArgs {
@@ -49,6 +52,7 @@ impl HostArgs {
             ("--host-dir", self.host_dir.is_some()),
             ("--allow-host-pressure", self.allow_host_pressure),
             ("--host-disk", self.host_disk.is_some()),
+            ("--max-time", self.max_time.is_some()),
         ];
         given.into_iter().find_map(|(option, given)| given.then_some(option))
     }

@@ -128,6 +128,7 @@ fn host_policy<'a>(
         // The disk of a virtual machine is a file of this host.
         let is_for = |backend: &Backend| match what {
             "--host-disk" => *backend != Backend::Sim,
+            "--max-time" => true,
             _ => *backend == Backend::Host,
         };
         if !backends.any(is_for) {
@@ -144,6 +145,7 @@ fn host_policy<'a>(
     if let Some(share) = &args.host_disk {
         policy.share = lab::real::parse_disk_share(share)?;
     }
+    policy.max_time = args.max_time.as_deref().map(lab::real::parse_max_time).transpose()?;
     policy.dir.clone_from(&args.host_dir);
     Ok(policy)
 }

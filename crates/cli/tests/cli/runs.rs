@@ -79,6 +79,8 @@ fn help_of_each_command() {
           --on <BACKEND>        Where to run: sim, host, uml:VERSION, vm:VERSION or a PATH of either;
                                 comparisons take several [default: sim] [example: uml:6.12]
           --dry-run             Print the resolved scenario instead of running it
+          --max-time <TIME>     Stop a run that takes longer than this on the clock; it leaves nothing
+                                [default: none] [example: 60s]
           --check               Check all of the model's state after every event, which takes long; what
                                 is wrong is a bug of pagetide
 
@@ -157,6 +159,8 @@ fn help_of_each_command() {
           --on <BACKEND>        Where to run: sim, host, uml:VERSION, vm:VERSION or a PATH of either;
                                 comparisons take several [default: sim] [example: uml:6.12]
           --dry-run             Print the resolved scenario instead of running it
+          --max-time <TIME>     Stop a run that takes longer than this on the clock; it leaves nothing
+                                [default: none] [example: 60s]
           --seeds <N>           Runs of each kernel, with this many seeds [default: 1] [example: 10]
           --jobs <N>            Runs at a time; results do not depend on it [default: one for each CPU]
                                 [example: 2]
@@ -302,6 +306,8 @@ fn help_of_each_command() {
                                  sysctls
 
     Run:
+          --max-time <TIME>  Stop a run that takes longer than this on the clock; it leaves nothing
+                             [default: none] [example: 60s]
           --seed <N>         Seed of all randomness in that machine [default: 1] [example: 7]
           --interval <TIME>  Time between two samples of that machine's counters, from 1ms to 3600s
                              [default: 100ms] [example: 20ms]
@@ -559,4 +565,23 @@ fn a_recording_is_shown_again_as_it_was_when_it_was_made() {
     assert!(both.lines().count() > 2 * 100, "two recordings, each with its counters");
     let shown = scene.shown("report nowhere");
     assert!(shown.contains("nowhere") && shown.contains("hint:"), "{shown}");
+}
+
+/// A run that thrashes goes on for an hour, and could only be interrupted.
+#[test]
+fn a_run_that_takes_too_long_is_stopped() {
+    let scene = Scene::new();
+    for command in
+        ["run simoop", "explain simoop", "run simoop --out kept", "ablate simoop --features root-aging"]
+    {
+        let shown = scene.shown(&format!("{command} -q --mem 128M --max-time 100ms"));
+        assert!(
+            shown.contains(", seed 1: stopped after 0.100s, as `--max-time` says\nhint: give it"),
+            "{shown}"
+        );
+        assert!(shown.ends_with("exit 1"), "{shown}");
+    }
+    assert!(scene.shown("run simoop --max-time 0s").starts_with("error: `--max-time` of 0 would stop"));
+    let names = scene.names();
+    assert!(!names.contains(&"kept".to_owned()), "{names:?}");
 }

@@ -144,7 +144,7 @@ fn runs_that_fail_have_a_row_that_says_why_and_an_exit_code() {
      64M  mem=64M, seed 1: a virtual machine needs at least 128M of memory, not 64M
      96M  mem=96M, seed 1: a virtual machine needs at least 128M of memory, not 96M
     error: 2 of 2 runs failed
-    hint: the column `error` says why; with `--out DIR`, `--resume` runs them again
+    hint: their rows say why; with `--out DIR`, `--resume` runs them again
     exit 1
     ");
 }

@@ -98,6 +98,16 @@ pub enum LabError {
         /// What to do.
         hint: Option<String>,
     },
+    /// A run that was stopped, as it took longer than it may.
+    #[error("{label}, seed {seed}: stopped after {max}, as `--max-time` says")]
+    TooLong {
+        /// What the run is called.
+        label: String,
+        /// Its seed.
+        seed: u64,
+        /// How long it may take.
+        max: units::Nanos,
+    },
     /// A mechanism reached a state that must not exist.
     #[error("{label}, seed {seed}: an invariant of the model is violated")]
     Invariant {
@@ -330,8 +340,11 @@ impl LabError {
             Self::Policy(error) => error.hint(),
             Self::Numbers { source, .. } => Some(source.hint.to_owned()),
             Self::Worlds(error) => error.hint(),
+            Self::TooLong { .. } => Some(
+                "give it longer, less to do, or more memory: a machine that thrashes takes long".to_owned(),
+            ),
             Self::SomeFailed { .. } => {
-                Some("the column `error` says why; with `--out DIR`, `--resume` runs them again".to_owned())
+                Some("their rows say why; with `--out DIR`, `--resume` runs them again".to_owned())
             }
             Self::Sysctl(_)
             | Self::Unwritable { .. }

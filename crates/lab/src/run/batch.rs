@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use linux::Told;
 use rayon::prelude::*;
@@ -17,6 +18,7 @@ use crate::error::LabError;
 use crate::resolve::planned::PlannedRun;
 use crate::resolve::program::with_traces;
 use crate::resolve::request as resolve;
+use crate::run::in_time::in_time;
 use crate::run::kept::{KeepRuns, simulate_kept};
 use crate::run::real::{self, HostPolicy};
 use crate::run::simulate::{simulate, simulate_checked};
@@ -239,21 +241,7 @@ pub(crate) fn outcomes(
 
 fn run_planned(index: usize, run: &PlannedRun, control: &Control) -> Result<Recording, LabError> {
     (control.observer)(RunEvent::Started { index, run });
-    let observer = Arc::clone(&control.observer);
-    let progress = move |progress: sim::Progress| {
-        observer(RunEvent::Advanced { index, simulated: progress.now });
-    };
-    let recording = match run.scenario.backend {
-        Backend::Sim => match &control.kept {
-            None if control.check => simulate_checked(&run.scenario, &run.label, &control.stop, progress)?,
-            None => simulate(&run.scenario, &run.label, &control.stop, progress)?,
-            Some(keep) => simulate_kept(&run.scenario, &run.label, index, &control.stop, progress, keep)?,
-        },
-        Backend::Host | Backend::Vm(_) | Backend::Uml(_) => {
-            let tell = |told: Told<'_>| (control.observer)(RunEvent::Told { index, told });
-            real::run(&run.scenario, &run.label, &control.host, &control.stop, &tell)?
-        }
-    };
+    let recording = ended_in_time(run, control, |stop| one(index, run, control, stop))?;
     (control.observer)(RunEvent::Finished {
         index,
         run,
@@ -261,6 +249,47 @@ fn run_planned(index: usize, run: &PlannedRun, control: &Control) -> Result<Reco
         wall: Nanos(recording.wall_ns.unwrap_or(0)),
     });
     Ok(recording)
+}
+
+/// What `work`, which is `run` or a part of it, comes to within the time that a run may take.
+pub(crate) fn ended_in_time<T>(
+    run: &PlannedRun,
+    control: &Control,
+    work: impl FnOnce(&Arc<AtomicBool>) -> Result<T, LabError>,
+) -> Result<T, LabError> {
+    let max = control.host.max_time;
+    let (result, too_long) = in_time(max.map(|max| Duration::from_nanos(max.get())), &control.stop, work);
+    match (result, max) {
+        (Err(LabError::Interrupted { .. }), Some(max))
+            if too_long && !control.stop.load(Ordering::Relaxed) =>
+        {
+            Err(LabError::TooLong { label: run.label.clone(), seed: run.scenario.seed.0, max })
+        }
+        (result, _) => result,
+    }
+}
+
+fn one(
+    index: usize,
+    run: &PlannedRun,
+    control: &Control,
+    stop: &Arc<AtomicBool>,
+) -> Result<Recording, LabError> {
+    let observer = Arc::clone(&control.observer);
+    let progress = move |progress: sim::Progress| {
+        observer(RunEvent::Advanced { index, simulated: progress.now });
+    };
+    match run.scenario.backend {
+        Backend::Sim => match &control.kept {
+            None if control.check => simulate_checked(&run.scenario, &run.label, stop, progress),
+            None => simulate(&run.scenario, &run.label, stop, progress),
+            Some(keep) => simulate_kept(&run.scenario, &run.label, index, stop, progress, keep),
+        },
+        Backend::Host | Backend::Vm(_) | Backend::Uml(_) => {
+            let tell = |told: Told<'_>| (control.observer)(RunEvent::Told { index, told });
+            real::run(&run.scenario, &run.label, &control.host, stop, &tell)
+        }
+    }
 }
 
 fn collected(results: Vec<Ended>, stopped: bool) -> Batch {

@@ -9,6 +9,7 @@
 //! | `capture.rs` | a program that is followed, to a trace of what it does |
 //! | `kept.rs` | recordings that are written while their run goes |
 //! | `events.rs` | events of the simulator to those of a recording |
+//! | `in_time.rs` | work that is stopped after some time on the clock |
 //! | `clock.rs` | how long something took, where there is a clock |
 //! | `counted.rs` | counters since boot to what happened in a run and in its phases |
 //! | `laid_out.rs` | counters of a real kernel without what laying files out counted |
@@ -25,6 +26,8 @@ pub mod capture;
 pub(crate) mod clock;
 pub(crate) mod counted;
 pub(crate) mod events;
+#[cfg(unix)]
+pub(crate) mod in_time;
 #[cfg(unix)]
 pub(crate) mod kept;
 #[cfg(unix)]

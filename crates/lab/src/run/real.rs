@@ -15,7 +15,7 @@ use linux::vm::{self, Engine, Hardware, VmFilesystem, VmKernel, VmSpec};
 use linux::{DiskShare, LinuxError, LinuxResult, NotAShare, Told};
 use recording::{OomKill, Phase, Recording, Series, Wait, WaitEnd, WaitKind};
 use sim::machines::MachineSpec;
-use units::{Bytes, Nanos, parse_size};
+use units::{Bytes, Nanos, parse_nanos, parse_size};
 use workload::scenario::{Backend, Scenario, ScenarioProblem, parse_interval};
 
 use crate::error::LabError;
@@ -44,12 +44,14 @@ pub struct HostPolicy {
     pub dir: Option<PathBuf>,
     /// Whether it may drop all caches and write sysctls.
     pub allow_host_pressure: bool,
+    /// How long a run may take on the clock, a simulated one, too; it is stopped then.
+    pub max_time: Option<Nanos>,
 }
 
 impl Default for HostPolicy {
     fn default() -> Self {
         let HostOptions { limit, dir, share, allow_host_pressure } = HostOptions::default();
-        Self { limit, share, dir, allow_host_pressure }
+        Self { limit, share, dir, allow_host_pressure, max_time: None }
     }
 }
 
@@ -60,6 +62,20 @@ impl Default for HostPolicy {
 pub fn parse_host_limit(text: &str) -> Result<Bytes, LabError> {
     let key = "--host-limit";
     Ok(parse_size(text).map_err(|source| ScenarioProblem::NotASize { key, source })?)
+}
+
+/// Reads the time that a run may take.
+///
+/// # Errors
+/// It is no duration, or none at all.
+pub fn parse_max_time(text: &str) -> Result<Nanos, LabError> {
+    let key = "--max-time";
+    match parse_nanos(text).map_err(|source| ScenarioProblem::NotADuration { key, source })? {
+        Nanos(0) => {
+            Err(LabError::refused("`--max-time` of 0 would stop every run", "give it more, or leave it out"))
+        }
+        max => Ok(max),
+    }
 }
 
 /// Reads a share of the free disk: a size or a percentage.
@@ -175,7 +191,7 @@ fn texts(scenario: &Scenario) -> Vec<(String, String)> {
 }
 
 fn host_options(policy: &HostPolicy) -> HostOptions {
-    let HostPolicy { limit, share, dir, allow_host_pressure } = policy.clone();
+    let HostPolicy { limit, share, dir, allow_host_pressure, max_time: _ } = policy.clone();
     HostOptions { limit, dir, share, allow_host_pressure }
 }
 

@@ -25,7 +25,7 @@ use crate::name::names::Names;
 use crate::resolve::planned::PlannedRun;
 use crate::resolve::texts::shell_quoted;
 #[cfg(unix)]
-use crate::run::batch::{Control, RunEvent, run_all};
+use crate::run::batch::{Control, RunEvent, ended_in_time, run_all};
 use crate::run::simulate::simulate_with_events;
 
 /// A recording with what its explanation needs beside it.
@@ -98,7 +98,7 @@ pub fn run(run: &PlannedRun, question: Question, control: &Control) -> Result<Wi
     let progress = move |progress: sim::Progress| {
         observer(RunEvent::Advanced { index: 0, simulated: progress.now });
     };
-    let with = simulated(run, question, &control.stop, progress)?;
+    let with = ended_in_time(run, control, |stop| simulated(run, question, stop, progress))?;
     let (simulated, wall) = (Nanos(with.recording.simulated_ns), Nanos(with.recording.wall_ns.unwrap_or(0)));
     (control.observer)(RunEvent::Finished { index: 0, run, simulated, wall });
     Ok(with)

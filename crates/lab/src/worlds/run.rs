@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use recording::chunk::{Fact, FactKind};
@@ -22,12 +21,11 @@ use crate::plan::sweep::chunk::facts;
 use crate::resolve::command::command;
 use crate::resolve::planned::PlannedRun;
 use crate::run::batch::{self, Control, Ended};
+use crate::run::in_time::in_time;
 use crate::run::real::HostPolicy;
 
 /// Longer than this no run of a world takes: they are made to take seconds.
 pub(super) const RUN_MAX: Duration = Duration::from_secs(120);
-/// How often somebody looks whether a run shall stop.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// A world that has ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -260,29 +258,15 @@ fn facts_since_begin(recording: &Recording) -> Vec<Fact> {
 
 /// Runs it, and whether it had to be stopped for its length.
 fn watched(run: &PlannedRun, control: &WorldsControl) -> (Option<Ended>, bool) {
-    let stop = Arc::new(AtomicBool::new(false));
-    let too_long = AtomicBool::new(false);
-    let (ended, watcher) = channel::<()>();
-    let begin = Instant::now();
-    let outcome = std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let watcher = watcher;
-            while watcher.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
-                too_long.fetch_or(begin.elapsed() > RUN_MAX, Ordering::Relaxed);
-                let shall_stop = too_long.load(Ordering::Relaxed) || control.stop.load(Ordering::Relaxed);
-                stop.fetch_or(shall_stop, Ordering::Relaxed);
-            }
-        });
-        let own = Control { stop: Arc::clone(&stop), host: control.host.clone(), ..Control::default() };
-        let outcome = batch::outcomes(std::slice::from_ref(run), 1, &own, true, |_, _| Ok(()));
-        drop(ended);
-        outcome
+    let (outcome, too_long) = in_time(Some(RUN_MAX), &control.stop, |stop| {
+        let own = Control { stop: Arc::clone(stop), host: control.host.clone(), ..Control::default() };
+        batch::outcomes(std::slice::from_ref(run), 1, &own, true, |_, _| Ok(()))
     });
     let ended = match outcome {
         Ok(ended) => ended.into_iter().next(),
         Err(error) => Some(Ended::Failed(error)),
     };
-    (ended, too_long.into_inner())
+    (ended, too_long)
 }
 
 fn how_it_ended(recording: &Recording) -> (How, Option<String>) {
