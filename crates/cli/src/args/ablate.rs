@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{GridArgs, ScenarioArgs};
+use super::{GridArgs, ScenarioArgs, whole};
 
 #[derive(Debug, Args)]
 #[command(
@@ -25,10 +25,10 @@ pub(crate) struct AblateArgs {
     #[arg(long, value_name = "FEATURES", required = true, help_heading = "Run", allow_hyphen_values = true)]
     pub(crate) features: Vec<String>,
     /// Runs of each kernel, with this many seeds [default: 1] [example: 10]
-    #[arg(long, value_name = "N", help_heading = "Run", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", help_heading = "Run", value_parser = whole::<u64>, allow_negative_numbers = true)]
     pub(crate) seeds: Option<u64>,
     /// Runs at a time; results do not depend on it [default: one for each CPU] [example: 2]
-    #[arg(long, value_name = "N", help_heading = "Run", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", help_heading = "Run", value_parser = whole::<usize>, allow_negative_numbers = true)]
     pub(crate) jobs: Option<usize>,
     /// Kernel whose features are switched [default: the baseline of the workload's source, or linux-6.12]
     /// [example: linux-5.4]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{EventsArgs, Format, PlotArgs, RunArgs, ScenarioArgs};
+use super::{EventsArgs, Format, PlotArgs, RunArgs, ScenarioArgs, whole};
 
 /// Whose tables a comparison prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -53,10 +53,10 @@ pub(crate) struct CompareArgs {
     #[arg(value_delimiter = ',')]
     pub(crate) kernels: Vec<String>,
     /// Runs of each kernel, with this many seeds [default: 1] [example: 10]
-    #[arg(long, value_name = "N", help_heading = "Run", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", help_heading = "Run", value_parser = whole::<u64>, allow_negative_numbers = true)]
     pub(crate) seeds: Option<u64>,
     /// Runs at a time; results do not depend on it [default: one for each CPU] [example: 2]
-    #[arg(long, value_name = "N", help_heading = "Run", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", help_heading = "Run", value_parser = whole::<usize>, allow_negative_numbers = true)]
     pub(crate) jobs: Option<usize>,
     /// Keep all recordings in this new folder [default: not kept] [example: recordings/aging]
     #[arg(long, value_name = "DIR", help_heading = "Output")]

@@ -26,6 +26,9 @@ mod trace;
 mod vm;
 mod worlds;
 
+use std::num::{IntErrorKind, ParseIntError};
+use std::str::FromStr;
+
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 
 pub(crate) use ablate::AblateArgs;
@@ -161,8 +164,12 @@ impl From<Format> for ::report::Format {
     }
 }
 
-fn small_count(text: &str) -> Result<u16, &'static str> {
-    text.parse().map_err(|_| "it takes a whole number, such as 2")
+/// A whole number, of the type that an option has.
+fn whole<T: FromStr<Err = ParseIntError>>(text: &str) -> Result<T, &'static str> {
+    text.parse().map_err(|error: ParseIntError| match error.kind() {
+        IntErrorKind::PosOverflow => "it is too large",
+        _ => "it takes a whole number, such as 2",
+    })
 }
 
 fn with_hint(error: &lab::UnknownName) -> String {

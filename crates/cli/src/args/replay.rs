@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use lab::{PolicyError, PolicySpec, ReplayOptions, Timing, TraceFormat, Warmup};
 
-use super::{EventsArgs, Format, GuestArgs, HostArgs, PlotArgs, with_hint};
+use super::{EventsArgs, Format, GuestArgs, HostArgs, PlotArgs, whole, with_hint};
 
 #[derive(Debug, Args)]
 #[command(
@@ -87,7 +87,7 @@ pub(crate) struct ReplayArgs {
     #[command(flatten)]
     pub(crate) host: HostArgs,
     /// Seed of all randomness in that machine [default: 1] [example: 7]
-    #[arg(long, value_name = "N", help_heading = "Run", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", help_heading = "Run", value_parser = whole::<u64>, allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
     /// Time between two samples of that machine's counters, from 1ms to 3600s [default: 100ms] [example: 20ms]
     #[arg(long, value_name = "TIME", help_heading = "Run", allow_hyphen_values = true)]

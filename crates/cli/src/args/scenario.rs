@@ -4,22 +4,22 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::small_count;
+use super::whole;
 
 /// The shape of a guest.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct GuestArgs {
     /// With `--on uml:` or `vm:`: CPUs [default: 2; of `uml:` 1] [example: 4]
-    #[arg(long = "vm-cpus", value_name = "N", value_parser = small_count, allow_negative_numbers = true, help_heading = "Guest")]
+    #[arg(long = "vm-cpus", value_name = "N", value_parser = whole::<u16>, allow_negative_numbers = true, help_heading = "Guest")]
     pub(crate) cpus: Option<u16>,
     /// With `--on vm:`: NUMA nodes, which share CPUs and memory evenly [default: 1] [example: 2]
-    #[arg(long = "vm-nodes", value_name = "N", value_parser = small_count, allow_negative_numbers = true, help_heading = "Guest")]
+    #[arg(long = "vm-nodes", value_name = "N", value_parser = whole::<u16>, allow_negative_numbers = true, help_heading = "Guest")]
     pub(crate) numa_nodes: Option<u16>,
     /// With `--on uml:` or `vm:`: multi-gen LRU, on, off or bits of its `enabled` [default: off] [example: on]
     #[arg(long, value_name = "on|off", help_heading = "Guest")]
     pub(crate) lru_gen: Option<String>,
     /// With `--on uml:` or `vm:` and XFS: MiB of its log [default: what mkfs.xfs chooses] [example: 16]
-    #[arg(long = "vm-xfs-log", value_name = "MIB", value_parser = small_count, allow_negative_numbers = true, help_heading = "Guest")]
+    #[arg(long = "vm-xfs-log", value_name = "MIB", value_parser = whole::<u16>, allow_negative_numbers = true, help_heading = "Guest")]
     pub(crate) xfs_log: Option<u16>,
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct ScenarioArgs {
     #[arg(long = "param", value_name = "NAME=VALUE", help_heading = "Run", allow_hyphen_values = true)]
     pub(crate) params: Vec<String>,
     /// Seed of all randomness in the run [default: 1] [example: 7]
-    #[arg(long, value_name = "N", help_heading = "Run", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", help_heading = "Run", value_parser = whole::<u64>, allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
     /// Time between two samples of all counters, from 1ms to 3600s [default: 100ms simulated, 1s of real kernels]
     /// [example: 20ms]

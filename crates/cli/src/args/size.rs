@@ -7,7 +7,7 @@ use clap::Args;
 
 use lab::size::VERIFY_DEFAULT;
 
-use super::{Format, ReadingArgs};
+use super::{Format, ReadingArgs, whole};
 
 /// How much memory a trace needs: its hits at several limits, where they bend, and what to set; with `--own-cache`
 /// how to split memory between a program's own cache and the page cache
@@ -56,10 +56,10 @@ pub(crate) struct SizeArgs {
     )]
     pub(crate) sysctls: Vec<String>,
     /// Seed of the first run [default: 1] [example: 7]
-    #[arg(long, value_name = "SEED", help_heading = "Kernel and machine", allow_negative_numbers = true)]
+    #[arg(long, value_name = "SEED", help_heading = "Kernel and machine", value_parser = whole::<u64>, allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
     /// Run each limit with so many seeds [default: 1] [example: 5]
-    #[arg(long, value_name = "N", help_heading = "Kernel and machine", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", help_heading = "Kernel and machine", value_parser = whole::<u64>, allow_negative_numbers = true)]
     pub(crate) seeds: Option<u64>,
     /// How much slower it may be than without a limit [default: 5%, unless --fail-if says more] [example: 5%]
     #[arg(long, value_name = "PART", help_heading = "Target", allow_hyphen_values = true)]
@@ -75,7 +75,7 @@ pub(crate) struct SizeArgs {
     #[arg(long, value_name = "SIZES", help_heading = "Curve", allow_hyphen_values = true)]
     pub(crate) limits: Option<String>,
     /// Run so many limits at most [default: 32] [example: 48]
-    #[arg(long, value_name = "N", help_heading = "Curve", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", help_heading = "Curve", value_parser = whole::<usize>, allow_negative_numbers = true)]
     pub(crate) points: Option<usize>,
     /// How near the limits are between which the knee and the target lie [default: 5%] [example: 2%]
     #[arg(long, value_name = "PART", help_heading = "Curve", allow_hyphen_values = true)]

@@ -3,7 +3,7 @@
 use clap::{ArgMatches, Args};
 use lab::sweep::Swept;
 
-use super::{GridArgs, GuestArgs, HostArgs, ReadingArgs};
+use super::{GridArgs, GuestArgs, HostArgs, ReadingArgs, whole};
 
 #[derive(Debug, Args)]
 #[command(
@@ -34,7 +34,7 @@ pub(crate) struct SweepArgs {
     #[arg(long = "seed", value_name = "VALUES", help_heading = "Run", allow_hyphen_values = true)]
     seed: Vec<String>,
     /// Runs of each combination, with this many seeds [default: 1] [example: 5]
-    #[arg(long, value_name = "N", help_heading = "Run", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", help_heading = "Run", value_parser = whole::<u64>, allow_negative_numbers = true)]
     pub(crate) seeds: Option<u64>,
     /// Time between two samples of all counters, from 1ms to 3600s [default: 100ms simulated, 1s of real kernels]
     /// [example: 20ms]
@@ -44,7 +44,7 @@ pub(crate) struct SweepArgs {
     #[arg(long = "on", value_name = "BACKEND", help_heading = "Run")]
     pub(crate) backend: Option<String>,
     /// Runs at a time; results do not depend on it [default: one for each CPU] [example: 2]
-    #[arg(long, value_name = "N", help_heading = "Run", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", help_heading = "Run", value_parser = whole::<usize>, allow_negative_numbers = true)]
     pub(crate) jobs: Option<usize>,
     /// Run on this Dask cluster, by the Python package pagetide; --out takes one dataset of Parquet files instead of
     /// recordings, here or at a URL [default: on this machine] [example: tcp://scheduler:8786]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::Format;
+use super::{Format, whole};
 
 #[derive(Debug, Args)]
 #[command(
@@ -52,10 +52,10 @@ pub(crate) struct WorldsArgs {
     #[arg(long, value_name = "DIR", help_heading = "Run")]
     pub(crate) real_of: Option<PathBuf>,
     /// Runs of each world on the real kernel [default: 2] [example: 3]
-    #[arg(long, value_name = "N", help_heading = "Run", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", help_heading = "Run", value_parser = whole::<u64>, allow_negative_numbers = true)]
     pub(crate) repeats: Option<u64>,
     /// Runs of each world on the model, with this many seeds [default: 3] [example: 5]
-    #[arg(long, value_name = "N", help_heading = "Run", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", help_heading = "Run", value_parser = whole::<u64>, allow_negative_numbers = true)]
     pub(crate) model_seeds: Option<u64>,
     /// Machine of the model's side [default: guest-uml] [example: guest.toml]
     #[arg(long, value_name = "NAME", help_heading = "Run")]
@@ -64,7 +64,7 @@ pub(crate) struct WorldsArgs {
     #[arg(long, value_name = "TIME", help_heading = "Run", allow_hyphen_values = true)]
     pub(crate) time: Option<String>,
     /// Worlds at a time [default: 1 of real kernels, else one for each CPU] [example: 2]
-    #[arg(long, value_name = "N", help_heading = "Run", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", help_heading = "Run", value_parser = whole::<usize>, allow_negative_numbers = true)]
     pub(crate) jobs: Option<usize>,
     /// What guests may take of the free disk, such as 80% or 20G [default: 50%] [example: 20G]
     #[arg(long, value_name = "SHARE", help_heading = "Run", allow_hyphen_values = true)]

@@ -161,7 +161,7 @@ fn values_that_make_no_sense_say_what_would() {
     exit 1
 
     $ run hot-and-stream --seed -1
-    error: invalid value '-1' for '--seed <N>': invalid digit found in string
+    error: invalid value '-1' for '--seed <N>': it takes a whole number, such as 2
 
     For more information, try '--help'.
     exit 2
@@ -413,7 +413,7 @@ fn what_is_no_trace_and_no_place_for_a_figure_is_told_as_such() {
     exit 1
 
     $ run hot-and-stream --lru-gen on
-    error: `--lru-gen` is for virtual machines, and this runs on `sim`
+    error: `--lru-gen` is for guests, and this runs on `sim`
     hint: a simulated kernel has it as a feature: `--kernel linux-6.12+lru-gen`
     exit 1
 
@@ -505,22 +505,22 @@ fn what_is_said_of_a_virtual_machine_needs_one_and_makes_sense() {
     ];
     insta::assert_snapshot!(refused(&scene, &commands), @r#"
     $ run hot-and-stream --vm-cpus 4
-    error: `--vm-cpus` is for virtual machines, and this runs on `sim`
-    hint: add `--on vm:VERSION`, such as `--on vm:6.12`, or leave it out
+    error: `--vm-cpus` is for guests, and this runs on `sim`
+    hint: add `--on uml:VERSION` or `--on vm:VERSION`, such as `--on uml:6.12`, or leave it out
     exit 1
 
     $ run hot-and-stream --on host --lru-gen on
-    error: `--lru-gen` is for virtual machines, and this runs on `host`
-    hint: add `--on vm:VERSION`, such as `--on vm:6.12`, or leave it out
+    error: `--lru-gen` is for guests, and this runs on `host`
+    hint: add `--on uml:VERSION` or `--on vm:VERSION`, such as `--on uml:6.12`, or leave it out
     exit 1
 
     $ compare hot-and-stream --on sim --on host --vm-nodes 2
-    error: `--vm-nodes` is for virtual machines, and this runs on `sim`
-    hint: add `--on vm:VERSION`, such as `--on vm:6.12`, or leave it out
+    error: `--vm-nodes` is for guests, and this runs on `sim`
+    hint: add `--on uml:VERSION` or `--on vm:VERSION`, such as `--on uml:6.12`, or leave it out
     exit 1
 
     $ compare hot-and-stream --lru-gen on
-    error: `--lru-gen` is for virtual machines, and this runs on `sim`
+    error: `--lru-gen` is for guests, and this runs on `sim`
     hint: a simulated kernel has it as a feature: `--kernel linux-6.12+lru-gen`
     exit 1
 
@@ -557,8 +557,8 @@ fn what_is_said_of_a_virtual_machine_needs_one_and_makes_sense() {
 
     $ run sim.toml
     error: `sim.toml` cannot be run
-      caused by: line 5, column 2: `[vm]` is for virtual machines, and this runs on `sim`
-    hint: add `--on vm:VERSION`, such as `--on vm:6.12`, or leave it out
+      caused by: line 5, column 2: `[vm]` is for guests, and this runs on `sim`
+    hint: add `--on uml:VERSION` or `--on vm:VERSION`, such as `--on uml:6.12`, or leave it out
     exit 1
 
     $ run nodes.toml
