@@ -132,9 +132,13 @@ fn host_policy<'a>(
             _ => *backend == Backend::Host,
         };
         if !backends.any(is_for) {
+            let (runs, on) = match what {
+                "--host-disk" => ("on real kernels", "`--on host`, `uml:VERSION` or `vm:VERSION`"),
+                _ => ("on this host", "`--on host`"),
+            };
             return Err(LabError::refused(
-                format!("`{what}` is for runs on this host, and this runs on `{backend}`"),
-                "add `--on host`, or leave it out",
+                format!("`{what}` is for runs {runs}, and this runs on `{backend}`"),
+                format!("add {on}, or leave it out"),
             ));
         }
     }

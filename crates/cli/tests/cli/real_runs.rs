@@ -173,8 +173,8 @@ fn a_share_of_the_disk_is_for_runs_that_fill_one() {
     hint: write it as in `--host-disk 10G` or `--host-disk 80%`
     exit 1
 
-    error: `--host-disk` is for runs on this host, and this runs on `sim`
-    hint: add `--on host`, or leave it out
+    error: `--host-disk` is for runs on real kernels, and this runs on `sim`
+    hint: add `--on host`, `uml:VERSION` or `vm:VERSION`, or leave it out
     exit 1
 
     error: `--host-limit` is for runs on this host, and this runs on `sim`

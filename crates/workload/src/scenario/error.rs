@@ -144,7 +144,7 @@ pub enum ScenarioProblem {
         second: String,
     },
     /// Something is said of a virtual machine, and there is none.
-    #[error("`{what}` is for virtual machines, and this runs on `{backend}`")]
+    #[error("`{what}` is for guests, and this runs on `{backend}`")]
     NoGuest {
         /// The option or table.
         what: &'static str,
@@ -192,7 +192,7 @@ impl ScenarioProblem {
                 Some("a simulated kernel has it as a feature: `--kernel linux-6.12+lru-gen`".to_owned())
             }
             Self::NoGuest { .. } => {
-                Some("add `--on vm:VERSION`, such as `--on vm:6.12`, or leave it out".to_owned())
+                Some("add `--on uml:VERSION` or `--on vm:VERSION`, such as `--on uml:6.12`, or leave it out".to_owned())
             }
             Self::NotASysctlValue { .. } => Some("write a number, or words between blanks".to_owned()),
             Self::Guest { key, .. } => Some(match *key {

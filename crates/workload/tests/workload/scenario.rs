@@ -178,8 +178,8 @@ fn every_mistake_is_reported_where_it_stands() {
       leave it out, or boot another one with `--on uml:VERSION`
     line 2, column 10: `kernel` cannot be `linux-5.3`: the guest runs Debian's 6.12
       leave it out, or simulate it with `--on sim`
-    line 5, column 2: `[vm]` is for virtual machines, and this runs on `sim`
-      add `--on vm:VERSION`, such as `--on vm:6.12`, or leave it out
+    line 5, column 2: `[vm]` is for guests, and this runs on `sim`
+      add `--on uml:VERSION` or `--on vm:VERSION`, such as `--on uml:6.12`, or leave it out
     key `mem` is missing
       add a line `mem = ...` at the top of the file
     line 5, column 7: `mem`: 1 is outside of 8M to 1T
