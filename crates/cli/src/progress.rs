@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::replay::{ReplayControl, ReplayProgress};
 use lab::size::{SizeControl, SizeProgress};
 use lab::worlds::{WorldDone, WorldTried, WorldsControl};
-use lab::{Backend, Control, HostPolicy, RunEvent, Told};
+use lab::{Backend, Control, HostPolicy, PlannedRun, RunEvent, Told};
 
 use crate::args::Verbosity;
 use crate::estimate::{self, Estimate};
@@ -40,8 +40,7 @@ impl RunProgress {
             let left = time_left(&pace, total, &event);
             match event {
                 RunEvent::Started { index, run } if verbosity >= Verbosity::Verbose => {
-                    let (number, seed) = (index + 1, run.scenario.seed.0);
-                    let line = format!("run {number}/{total} begins: {}, seed {seed}", run.label);
+                    let line = format!("run {}/{total} begins: {}", index + 1, with_seed(run));
                     observed.suspend(|| tell.note(&line));
                 }
                 RunEvent::Started { .. } => {}
@@ -71,14 +70,13 @@ impl RunProgress {
                 RunEvent::Finished { index, run, simulated, wall } => {
                     observed.inc(1);
                     if verbosity > Verbosity::Quiet {
-                        let (number, seed) = (index + 1, run.scenario.seed.0);
                         let line = if run.scenario.backend == Backend::Sim {
                             let speed = times(simulated.as_secs_f64(), wall.as_secs_f64());
                             format!("{simulated} simulated in {wall} ({speed})")
                         } else {
                             format!("ran for {wall}")
                         };
-                        let line = format!("run {number}/{total}: {}, seed {seed}: {line}{left}", run.label);
+                        let line = format!("run {}/{total}: {}: {line}{left}", index + 1, with_seed(run));
                         observed.suspend(|| tell.note(&line));
                     }
                 }
@@ -91,6 +89,15 @@ impl RunProgress {
     pub(crate) fn done(&self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// What a run is called, and its seed where that is not part of it, as in a sweep over seeds.
+fn with_seed(run: &PlannedRun) -> String {
+    let (label, seed) = (&run.label, run.scenario.seed.0);
+    if label.split(", ").any(|part| part == format!("seed={seed}")) {
+        return label.clone();
+    }
+    format!("{label}, seed {seed}")
 }
 
 /// How fast simulated time goes, against a clock.

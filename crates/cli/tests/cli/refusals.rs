@@ -449,7 +449,7 @@ fn every_file_that_cannot_be_read_was_said_to_lack_permissions() {
 
     $ replay recording --policy lru --capacity 10
     error: cannot read the trace `recording`
-      caused by: cannot read the trace: Is a directory (os error 21)
+      caused by: Is a directory (os error 21)
     hint: name the file of the trace; this is a folder
     exit 1
     ");

@@ -112,12 +112,12 @@ fn what_is_wrong_is_said_and_nothing_is_overwritten() {
     exit 1
 
     $ import strace empty.log -o new
-    error: `empty.log`, read as a log of strace: no operation on a file or on memory is in it; of 0 lines 0 are calls, and 0 are not
+    error: `empty.log`, read as a log of strace: no operation on a file or on memory is in it; it is empty
     hint: write it with `strace -f -tt -T -y -o LOG COMMAND`
     exit 1
 
     $ import strace text.txt -o new
-    error: `text.txt`, read as a log of strace: no operation on a file or on memory is in it; of 2 lines 0 are calls, and 2 are not
+    error: `text.txt`, read as a log of strace: no operation on a file or on memory is in it; none of its lines is a call; there are 2
     hint: write it with `strace -f -tt -T -y -o LOG COMMAND`
     exit 1
 

@@ -374,7 +374,7 @@ fn what_is_no_trace_and_no_place_for_a_figure_is_told_as_such() {
     exit 1
 
     $ import strace log -o new.trace
-    error: `log`, read as a log of strace: no operation on a file or on memory is in it; of 1 lines 0 are calls, and 1 are not
+    error: `log`, read as a log of strace: no operation on a file or on memory is in it; none of its lines is a call; there are 1
     hint: write it with `strace -f -tt -T -y -o LOG COMMAND`
     exit 1
 
