@@ -114,6 +114,15 @@ impl ImportError {
     }
 }
 
+/// What there is in a log of so many lines.
+fn found(lines: u64, calls: u64) -> String {
+    match (lines, calls) {
+        (0, _) => "it is empty".to_owned(),
+        (lines, 0) => format!("none of its lines is a call; there are {lines}"),
+        (lines, calls) => format!("of its {lines} lines only {calls} can be read as calls"),
+    }
+}
+
 /// Reads a log to its end; `name` is what to call it where it does not say which command it is of.
 ///
 /// # Errors

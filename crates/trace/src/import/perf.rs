@@ -21,7 +21,7 @@ use std::io::BufRead;
 
 use super::lines::Lines;
 use super::strace::{Importer, line};
-use super::{ImportError, ImportFormat};
+use super::{ImportError, ImportFormat, found};
 use crate::Trace;
 use line::{Call, Returned};
 
@@ -213,7 +213,7 @@ impl Log {
     fn finish(mut self, lines: u64) -> Result<Trace, ImportError> {
         let (calls, strange) = (self.calls.len() as u64, self.strange);
         if calls == 0 || strange > calls {
-            let found = format!("of {lines} lines {calls} are calls, and {strange} are not");
+            let found = found(lines, calls);
             return Err(ImportError::Nothing { format: ImportFormat::PerfTrace, found });
         }
         self.calls.sort_by_key(|made| made.began_ns); // Stable. Who makes a task comes before it.

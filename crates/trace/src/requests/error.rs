@@ -84,7 +84,7 @@ pub enum TraceProblem {
         error: io::Error,
     },
     /// The operating system could not read it.
-    #[error("cannot read the trace: {0}")]
+    #[error("{0}")]
     Io(io::Error),
     /// There is nothing in it.
     #[error("the trace is empty")]

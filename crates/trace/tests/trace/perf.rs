@@ -117,7 +117,7 @@ fn lines_of_other_kinds_are_passed_over_and_counted_and_a_summary_ends_the_log()
 #[test]
 fn what_is_no_such_log_is_refused() {
     let refused = |log: &str| refused(ImportFormat::PerfTrace, log.as_bytes());
-    insta::assert_snapshot!(refused(""), @"read as a log of perf-trace: no operation on a file or on memory is in it; of 0 lines 0 are calls, and 0 are not; write it with `perf trace -o LOG COMMAND`");
-    insta::assert_snapshot!(refused("hello\n"), @"read as a log of perf-trace: no operation on a file or on memory is in it; of 1 lines 0 are calls, and 1 are not; write it with `perf trace -o LOG COMMAND`");
+    insta::assert_snapshot!(refused(""), @"read as a log of perf-trace: no operation on a file or on memory is in it; it is empty; write it with `perf trace -o LOG COMMAND`");
+    insta::assert_snapshot!(refused("hello\n"), @"read as a log of perf-trace: no operation on a file or on memory is in it; none of its lines is a call; there are 1; write it with `perf trace -o LOG COMMAND`");
     insta::assert_snapshot!(refused("     0.911 ( 0.015 ms): a/1 getpid() = 1\n"), @"read as a log of perf-trace: no operation on a file or on memory is in it; its calls, 1 of them, are of other kinds; write it with `perf trace -o LOG COMMAND`");
 }

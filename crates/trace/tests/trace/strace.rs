@@ -254,10 +254,10 @@ fn is_a_line(log: &str) -> bool {
 #[test]
 fn what_is_no_such_log_is_refused() {
     let refused = |log: &[u8]| refused(ImportFormat::Strace, log);
-    insta::assert_snapshot!(refused(b""), @"read as a log of strace: no operation on a file or on memory is in it; of 0 lines 0 are calls, and 0 are not; write it with `strace -f -tt -T -y -o LOG COMMAND`");
-    insta::assert_snapshot!(refused(b"openat(AT_FDCWD, \"/a\", O_RDONLY) = 3\nclose(3) = 0\n"), @"read as a log of strace: no operation on a file or on memory is in it; of 2 lines 0 are calls, and 2 are not; write it with `strace -f -tt -T -y -o LOG COMMAND`");
+    insta::assert_snapshot!(refused(b""), @"read as a log of strace: no operation on a file or on memory is in it; it is empty; write it with `strace -f -tt -T -y -o LOG COMMAND`");
+    insta::assert_snapshot!(refused(b"openat(AT_FDCWD, \"/a\", O_RDONLY) = 3\nclose(3) = 0\n"), @"read as a log of strace: no operation on a file or on memory is in it; none of its lines is a call; there are 2; write it with `strace -f -tt -T -y -o LOG COMMAND`");
     insta::assert_snapshot!(refused(b"1 12:00:00.1 getpid() = 1\n"), @"read as a log of strace: no operation on a file or on memory is in it; its calls, 1 of them, are of other kinds; write it with `strace -f -tt -T -y -o LOG COMMAND`");
-    insta::assert_snapshot!(refused(b"\xff\xfe\x00binary\n\x01\x02\n1 12:00:00.1 close(3) = 0\n"), @"read as a log of strace: no operation on a file or on memory is in it; of 3 lines 1 are calls, and 2 are not; write it with `strace -f -tt -T -y -o LOG COMMAND`");
+    insta::assert_snapshot!(refused(b"\xff\xfe\x00binary\n\x01\x02\n1 12:00:00.1 close(3) = 0\n"), @"read as a log of strace: no operation on a file or on memory is in it; of its 3 lines only 1 can be read as calls; write it with `strace -f -tt -T -y -o LOG COMMAND`");
     assert_eq!(ImportFormat::of(b"hello\nworld\n"), None);
     assert_eq!(ImportFormat::of(b"time,object,size\n1,2,3\n"), None);
 }

@@ -21,7 +21,7 @@ use std::io::BufRead;
 pub(super) use self::calls::Importer;
 use self::line::{Call, Stamp, What};
 use super::lines::Lines;
-use super::{ImportError, ImportFormat};
+use super::{ImportError, ImportFormat, found};
 use crate::Trace;
 
 /// What a task is called that has no number in the log.
@@ -233,7 +233,7 @@ impl Reader {
     fn finish(mut self, lines: u64) -> Result<Trace, ImportError> {
         if self.calls == 0 || self.strange > self.calls {
             let (calls, strange) = (self.calls, self.strange);
-            let found = format!("of {lines} lines {calls} are calls, and {strange} are not");
+            let found = found(lines, calls);
             return Err(ImportError::Nothing { format: ImportFormat::Strace, found });
         }
         for (tid, kept) in std::mem::take(&mut self.early) {
