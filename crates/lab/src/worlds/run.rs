@@ -336,11 +336,16 @@ fn judged_row(row: &WorldRow, judged: Judged, has_real: bool) -> WorldRow {
     }
 }
 
-/// How the runs of both sides ended: the model is beside the real kernel if one of the latter ended likewise.
+/// Whether at least half of the model's runs ended as some real run did; codes of [`How`].
+pub(super) fn ended_alike(real: &[f64], model: &[f64]) -> bool {
+    2 * model.iter().filter(|how| real.contains(how)).count() >= model.len()
+}
+
+/// How the runs of both sides ended.
 fn outcome_row(row: &WorldRow, real: &[Over], model: &[Over]) -> WorldRow {
     let codes = |side: &[Over]| side.iter().map(|over| f64::from(over.how as u8)).collect::<Vec<_>>();
-    let agrees = model.iter().all(|model| real.iter().any(|real| real.how == model.how));
-    let class = match (real.is_empty(), agrees) {
+    let (real_codes, model_codes) = (codes(real), codes(model));
+    let class = match (real.is_empty(), ended_alike(&real_codes, &model_codes)) {
         (true, _) => "",
         (false, true) => Class::Spread.name(),
         (false, false) => Class::Beyond.name(),
@@ -350,8 +355,8 @@ fn outcome_row(row: &WorldRow, real: &[Over], model: &[Over]) -> WorldRow {
     };
     let told: Vec<String> = why("real", real).into_iter().chain(why("model", model)).collect();
     WorldRow {
-        real: codes(real),
-        model: codes(model),
+        real: real_codes,
+        model: model_codes,
         class: class.to_owned(),
         text: (!told.is_empty()).then(|| told.join("; ")),
         ..run_row(row, "outcome")

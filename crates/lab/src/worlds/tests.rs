@@ -8,6 +8,7 @@ use recording::worlds::{WorldRow, read_worlds};
 use tempfile::TempDir;
 
 use super::check::Verdict;
+use super::run::ended_alike;
 use super::*;
 
 fn request(seeds: &str) -> WorldsRequest {
@@ -345,4 +346,14 @@ fn a_world_that_cannot_be_shown_says_why() {
     );
     let nowhere = told(WorldRequest { folder: "nowhere".into(), ..request.clone() });
     assert_eq!(nowhere, "`nowhere` is no folder; name the folder that `pagetide worlds --out DIR` made");
+}
+
+/// One of three seeds of the model that ended otherwise made a world "beyond", whatever the other two did.
+#[test]
+fn sides_end_alike_where_half_of_the_models_runs_ended_as_some_real_run_did() {
+    let (done, killed) = (0.0, 1.0);
+    assert!(ended_alike(&[done, done], &[done, killed, done]));
+    assert!(ended_alike(&[done, killed], &[killed, killed, killed]));
+    assert!(!ended_alike(&[done, done], &[done, killed, killed]));
+    assert!(ended_alike(&[done], &[]), "a world whose model was not run is not judged");
 }

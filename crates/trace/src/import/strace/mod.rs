@@ -232,8 +232,7 @@ impl Reader {
 
     fn finish(mut self, lines: u64) -> Result<Trace, ImportError> {
         if self.calls == 0 || self.strange > self.calls {
-            let (calls, strange) = (self.calls, self.strange);
-            let found = found(lines, calls);
+            let found = found(lines, self.calls);
             return Err(ImportError::Nothing { format: ImportFormat::Strace, found });
         }
         for (tid, kept) in std::mem::take(&mut self.early) {
