@@ -77,6 +77,7 @@ pub mod alloc {
     pub mod flags;
     pub mod highatomic;
     mod isolate;
+    mod kept;
     pub mod page_alloc;
     pub mod pageblock;
     pub mod pcp;

@@ -3,9 +3,8 @@
 //!
 //! Zones follow each other without holes, each on a multiple of the largest block. Frames that
 //! the allocator does not manage come first in their zone, as firmware and kernel image do; the
-//! managed ones are freed in ascending order. What boot keeps for good is taken from the front of
-//! the zone. Left out: memory holes, memblock. Neighbours: [`crate::base::layout`] for the layout,
-//! [`crate::alloc::watermark`] for the figures.
+//! managed ones are freed in ascending order. Left out: memory holes, memblock. Neighbours: [`crate::base::layout`] for
+//! the layout, [`crate::alloc::watermark`] for the figures, `kept.rs` for what boot keeps for good.
 
 use core::fmt;
 
@@ -13,10 +12,12 @@ use std_alloc::string::String;
 use std_alloc::vec::Vec;
 use std_alloc::{format, vec};
 
-use units::{CpuId, NodeId, Order, Pages, Pfn};
+use units::{CpuId, NodeId, Pages, Pfn};
 
-use crate::alloc::buddy::{End, FreeArea, LARGEST_ORDER};
+use crate::alloc::buddy::{FreeArea, LARGEST_ORDER};
+
 use crate::alloc::flags::ZoneSet;
+use crate::alloc::kept::free_at_boot;
 use crate::alloc::page_alloc::{Chunk, PageAllocator};
 use crate::alloc::pageblock::BlockSize;
 use crate::alloc::pcp::{Pcp, PcpSizes, sizing_mark};
@@ -26,7 +27,6 @@ use crate::alloc::watermark::{
 use crate::alloc::zone::{Node, Zone};
 use crate::base::event::Trace;
 use crate::base::frame::Frames;
-use crate::base::gfp::MigrateType;
 use crate::base::layout::{HugeSupport, MemoryLayout, ZoneId, ZoneKind, ZoneLayout};
 use crate::base::sysctl::{Sysctl, Sysctls};
 use crate::base::vmstat::VmEvents;
@@ -44,6 +44,12 @@ const CHUNK: u64 = LARGEST_ORDER.pages() as u64;
 /// Why a machine cannot boot. The text says which zone and what to change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BootError(String);
+
+impl BootError {
+    pub(super) const fn new(text: String) -> Self {
+        Self(text)
+    }
+}
 
 impl fmt::Display for BootError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -101,6 +107,12 @@ fn check_zone(nid: usize, zone: &ZoneLayout) -> Result<(), BootError> {
             )));
         }
     }
+    if zone.kept_reclaimable > zone.kept_by_kernel {
+        return Err(BootError(format!(
+            "boot keeps {} pages of zone {name} of node {nid} and {} of them reclaimable",
+            zone.kept_by_kernel.0, zone.kept_reclaimable.0
+        )));
+    }
     if zone.kept_by_kernel >= zone.managed {
         return Err(BootError(format!(
             "boot keeps {} of {} pages of zone {name} of node {nid}: nothing is left",
@@ -128,14 +140,13 @@ impl<T: Trace> PageAllocator<T> {
         let mut frames = Frames::new(end as usize);
         let hole = Chunk { zone: ZoneId(0), kind: zones[0].kind, node: zones[0].node };
         let mut chunks = vec![hole; end as usize / LARGEST_ORDER.pages() as usize];
-        let kept = layout.nodes.iter().flat_map(|node| &node.zones).map(|zone| zone.kept_by_kernel);
-        for ((id, zone), kept) in zones.iter_mut().enumerate().zip(kept) {
+        let layouts = layout.nodes.iter().flat_map(|node| &node.zones);
+        for ((id, zone), layout) in zones.iter_mut().enumerate().zip(layouts) {
             let first = (zone.start.0 >> LARGEST_ORDER.0) as usize;
             let count = (zone.spanned >> LARGEST_ORDER.0) as usize;
             let chunk = Chunk { zone: zone_id(id), kind: zone.kind, node: zone.node };
             chunks[first..first + count].fill(chunk);
-            free_at_boot(zone, kept, &mut frames);
-            keep_at_boot(zone, kept, &mut frames);
+            free_at_boot(zone, layout, &mut frames)?;
         }
         let nodes = lay_out_nodes(layout.nodes.len(), &zones);
         let can_spread = nodes
@@ -383,42 +394,4 @@ fn can_spread(nodes: &[Node], zones: &[Zone], node: &Node, highest_zoneidx: Zone
         kind_of(preferred) == ZoneKind::Normal
             && nodes[home.index()].zones.iter().any(|id| kind_of(id) == ZoneKind::Dma32)
     })
-}
-
-/// First managed frame of a zone.
-fn first_managed(zone: &Zone) -> u32 {
-    zone.start.0 + zone.spanned - u32::try_from(zone.managed.0).expect("a zone has 32-bit frames")
-}
-
-/// Frees the managed frames in ascending order, in the largest aligned blocks. The part that the
-/// kernel will keep is made unmovable, in whole largest blocks.
-fn free_at_boot(zone: &mut Zone, kept: Pages, frames: &mut Frames) {
-    let (mut at, end) = (first_managed(zone), zone.start.0 + zone.spanned);
-    let kept = u32::try_from(kept.0).expect("less than the zone");
-    let kept_end = if kept == 0 { 0 } else { (at + kept).next_multiple_of(LARGEST_ORDER.pages()) };
-    while at < end {
-        let order = Order(u8::try_from(at.trailing_zeros()).expect("below 33").min(LARGEST_ORDER.0));
-        let migrate_type = if at < kept_end { MigrateType::Unmovable } else { MigrateType::Movable };
-        if migrate_type == MigrateType::Unmovable {
-            for block in (at..at + order.pages()).step_by(zone.free_area.blocks.size().pages() as usize) {
-                zone.free_area.blocks.set(Pfn(block), migrate_type);
-            }
-        }
-        zone.free_area.push(frames, Pfn(at), order, migrate_type, End::Tail);
-        at += order.pages();
-    }
-}
-
-/// Takes what the kernel keeps out of the unmovable blocks, in blocks as large as possible.
-fn keep_at_boot(zone: &mut Zone, kept: Pages, frames: &mut Frames) {
-    let mut left = u32::try_from(kept.0).expect("less than the zone");
-    let mut order = LARGEST_ORDER;
-    while left > 0 {
-        let fits = order.pages() <= left;
-        if fits && zone.free_area.take_smallest(frames, order, MigrateType::Unmovable).is_some() {
-            left -= order.pages();
-        } else {
-            order = Order(order.0 - 1);
-        }
-    }
 }

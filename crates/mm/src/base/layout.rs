@@ -52,6 +52,10 @@ pub struct ZoneLayout {
     pub managed_at_boot: Pages,
     /// Pages that boot-time allocations keep for good, out of `managed`.
     pub kept_by_kernel: Pages,
+    /// Of those, pages in reclaimable pageblocks; the others are in unmovable ones.
+    pub kept_reclaimable: Pages,
+    /// Free blocks of 1, 2, 4 .. 512 pages that boot left between what it keeps, in unmovable pageblocks.
+    pub left_free: [u16; 10],
     /// Frames at its start that were never managed, such as those of the kernel's image: what scans the zone looks at
     /// them.
     pub reserved: Pages,
@@ -65,6 +69,8 @@ impl ZoneLayout {
             managed: pages,
             managed_at_boot: pages,
             kept_by_kernel: Pages::ZERO,
+            kept_reclaimable: Pages::ZERO,
+            left_free: [0; 10],
             reserved: Pages::ZERO,
         }
     }

@@ -105,11 +105,9 @@ fn layout() -> impl Strategy<Value = MemoryLayout> {
     let node = proptest::collection::vec(proptest::option::weighted(0.7, zone), 3);
     (proptest::collection::vec(node, 1..=2), 1..=4_u16).prop_map(|(nodes, cpus)| {
         let make_zone = |(kind, sizes): (usize, (u64, u64, u64))| ZoneLayout {
-            kind: ZoneKind::ALL[kind],
-            managed: Pages(sizes.0),
             managed_at_boot: Pages(sizes.0 - sizes.1),
             kept_by_kernel: Pages(sizes.2),
-            reserved: Pages(0),
+            ..ZoneLayout::new(ZoneKind::ALL[kind], Pages(sizes.0))
         };
         let make_node = |sizes: Vec<Option<(u64, u64, u64)>>| {
             let mut present: Vec<_> =
@@ -296,11 +294,9 @@ proptest! {
 #[test]
 fn the_halves_of_a_reserve_that_was_given_back_are_no_largest_block() {
     let zone = ZoneLayout {
-        kind: ZoneKind::Dma,
-        managed: Pages(2250),
         managed_at_boot: Pages(1226),
         kept_by_kernel: Pages(1),
-        reserved: Pages(0),
+        ..ZoneLayout::new(ZoneKind::Dma, Pages(2250))
     };
     let layout =
         MemoryLayout { nodes: vec![NodeLayout { zones: vec![zone] }], cpus: 1, huge_pages: HugeSupport::Off };

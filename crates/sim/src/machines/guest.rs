@@ -238,6 +238,8 @@ pub(super) fn layout(mem: Bytes, kernel: &Version, cpus: u16) -> MemoryLayout {
         managed: Pages(managed),
         managed_at_boot: Pages(managed - returned),
         kept_by_kernel: Pages(kept),
+        kept_reclaimable: Pages::ZERO,
+        left_free: [0; 10],
         reserved: Pages(0),
     };
     let dma = zone(ZoneKind::Dma, measured.dma_managed, 0, DMA_KEPT);
@@ -329,6 +331,8 @@ mod tests {
                 managed: Pages(managed),
                 managed_at_boot: Pages(managed_at_boot),
                 kept_by_kernel: Pages(kept),
+                kept_reclaimable: Pages::ZERO,
+                left_free: [0; 10],
                 reserved: Pages(0),
             };
             let dma = if kernel == "linux-5.10" { 3_977 } else { 3_840 };

@@ -1,0 +1,246 @@
+//! What boot keeps for good, and in which pageblocks.
+//!
+//! The kernel keeps pages at the front of a zone, in unmovable pageblocks and then in reclaimable ones. A kernel that
+//! was measured also left free blocks between the unmovable ones ([`ZoneLayout::left_free`]): memory that movable
+//! pages get only by falling back.
+//! ```text
+//!   reserved | U U U U U U U U U U U f f f | movable                          none left free between
+//!   reserved | U U f U f f U U f U f U f U | U f U U f f U U | R R f f f f f f | movable
+//! ```
+//! Left out: what boot needed for a moment. Read next: [`crate::alloc::boot`].
+
+use std_alloc::format;
+use std_alloc::vec::Vec;
+
+use units::{Order, Pages, Pfn};
+
+use crate::alloc::boot::BootError;
+use crate::alloc::buddy::{End, LARGEST_ORDER};
+use crate::alloc::zone::Zone;
+use crate::base::frame::{FrameState, Frames};
+use crate::base::gfp::MigrateType;
+use crate::base::layout::ZoneLayout;
+
+const ORDERS_LEFT: usize = LARGEST_ORDER.0 as usize;
+
+/// First managed frame of a zone.
+fn first_managed(zone: &Zone) -> u32 {
+    zone.start.0 + zone.spanned - u32::try_from(zone.managed.0).expect("a zone has 32-bit frames")
+}
+
+/// Frees the managed frames in ascending order, in the largest aligned blocks, but for what the kernel keeps: that
+/// lies in unmovable pageblocks, in whole largest blocks.
+///
+/// # Errors
+/// More blocks are left free than lie between so few kept pages, or than the zone has.
+pub(super) fn free_at_boot(
+    zone: &mut Zone,
+    layout: &ZoneLayout,
+    frames: &mut Frames,
+) -> Result<(), BootError> {
+    let (start, end) = (first_managed(zone), zone.start.0 + zone.spanned);
+    let [kept, reclaimable] = [layout.kept_by_kernel, layout.kept_reclaimable].map(pages32);
+    let unmovable = kept - reclaimable;
+    let between = pages_of(&layout.left_free);
+    let whole = |end: u32| end.next_multiple_of(LARGEST_ORDER.pages());
+    let unmovable_end = if kept + between == 0 { start } else { whole(start + unmovable + between) };
+    let reclaimable_end = if reclaimable == 0 { unmovable_end } else { whole(unmovable_end + reclaimable) };
+    if reclaimable_end > end {
+        return Err(BootError::new(format!(
+            "boot keeps {kept} of {} pages of zone {} and leaves {between} free between them: nothing is left",
+            zone.managed.0,
+            zone.kind.name()
+        )));
+    }
+    set_pageblocks(zone, (start, unmovable_end), MigrateType::Unmovable);
+    set_pageblocks(zone, (unmovable_end, reclaimable_end), MigrateType::Reclaimable);
+    if between == 0 {
+        keep_in_front(zone, (start, unmovable_end), unmovable, MigrateType::Unmovable, frames);
+    } else {
+        let spare = unmovable_end - start - unmovable - between;
+        keep_between(zone, (start, unmovable_end), &left_free(&layout.left_free, spare), frames)?;
+    }
+    keep_in_front(zone, (unmovable_end, reclaimable_end), reclaimable, MigrateType::Reclaimable, frames);
+    keep_in_front(zone, (reclaimable_end, end), 0, MigrateType::Movable, frames);
+    Ok(())
+}
+
+fn pages32(pages: Pages) -> u32 {
+    u32::try_from(pages.0).expect("less than the zone")
+}
+
+fn set_pageblocks(zone: &mut Zone, (start, end): (u32, u32), migrate_type: MigrateType) {
+    let blocks = zone.free_area.blocks.size();
+    for at in (blocks.start(Pfn(start)).0..end).step_by(blocks.pages() as usize) {
+        zone.free_area.blocks.set(Pfn(at), migrate_type);
+    }
+}
+
+fn pages_of(left_free: &[u16; ORDERS_LEFT]) -> u32 {
+    left_free.iter().enumerate().map(|(order, &blocks)| u32::from(blocks) << order).sum()
+}
+
+/// The frames from `start` to `end` in the largest aligned blocks.
+fn aligned_blocks(start: u32, end: u32) -> impl Iterator<Item = (u32, Order)> {
+    let order = |at: u32| Order(u8::try_from(at.trailing_zeros()).expect("below 33").min(LARGEST_ORDER.0));
+    let mut at = start;
+    core::iter::from_fn(move || {
+        let block = (at < end).then(|| (at, order(at)))?;
+        at += block.1.pages();
+        Some(block)
+    })
+}
+
+/// Frees the blocks from `start` to `end`, which have a type of their own, and takes out what the kernel keeps, in
+/// blocks as large as possible.
+fn keep_in_front(
+    zone: &mut Zone,
+    (start, end): (u32, u32),
+    kept: u32,
+    migrate_type: MigrateType,
+    frames: &mut Frames,
+) {
+    for (at, order) in aligned_blocks(start, end) {
+        zone.free_area.push(frames, Pfn(at), order, migrate_type, End::Tail);
+    }
+    let mut left = kept;
+    let mut order = LARGEST_ORDER;
+    while left > 0 {
+        let fits = order.pages() <= left;
+        if fits && zone.free_area.take_smallest(frames, order, migrate_type).is_some() {
+            left -= order.pages();
+        } else {
+            order = Order(order.0 - 1);
+        }
+    }
+}
+
+/// With the `spare` pages that fill the last block, in the largest blocks.
+fn left_free(between: &[u16; ORDERS_LEFT], spare: u32) -> [u32; ORDERS_LEFT] {
+    core::array::from_fn(|order| u32::from(between[order]) + (spare >> order & 1))
+}
+
+/// Leaves `left_free` blocks of each order free between `start` and `end`, spread evenly, and keeps the rest page by
+/// page. From the largest block downwards: of each pair of buddies the upper half may stay free, all others are split.
+fn keep_between(
+    zone: &mut Zone,
+    (start, end): (u32, u32),
+    left_free: &[u32; ORDERS_LEFT],
+    frames: &mut Frames,
+) -> Result<(), BootError> {
+    let mut pieces: Vec<u32> = Vec::new();
+    for order in (0..=LARGEST_ORDER.0).rev().map(Order) {
+        pieces.extend(aligned_blocks(start, end).filter(|block| block.1 == order).map(|(at, _)| at));
+        pieces.sort_unstable();
+        let wanted = left_free.get(order.index()).copied().unwrap_or(0);
+        let is_upper = |at: u32| at & order.pages() != 0;
+        let uppers = u32::try_from(pieces.iter().filter(|&&at| is_upper(at)).count()).expect("below a zone");
+        if wanted > uppers {
+            let name = zone.kind.name();
+            return Err(BootError::new(format!(
+                "boot leaves {wanted} blocks of {} pages free in zone {name}: between what it keeps {uppers} lie",
+                order.pages()
+            )));
+        }
+        let mut seen = 0;
+        let (free, rest): (Vec<u32>, Vec<u32>) = pieces.iter().partition(|&&at| {
+            let share = |upper: u32| u64::from(upper) * u64::from(wanted) / u64::from(uppers.max(1));
+            seen += u32::from(is_upper(at));
+            is_upper(at) && share(seen) != share(seen - 1)
+        });
+        for at in free {
+            zone.free_area.push(frames, Pfn(at), order, MigrateType::Unmovable, End::Tail);
+        }
+        pieces = rest;
+        if order > Order(0) {
+            let half = order.pages() / 2;
+            pieces = pieces.into_iter().flat_map(|at| [at, at + half]).collect();
+        }
+    }
+    for pfn in pieces.into_iter().map(Pfn) {
+        frames.set_state(pfn, FrameState::InUse);
+        frames.set_order(pfn, Order(0));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::alloc::page_alloc::PageAllocator;
+    use crate::base::event::NoTrace;
+    use crate::base::layout::{HugeSupport, MemoryLayout, NodeLayout, ZoneKind};
+    use crate::base::sysctl::Sysctls;
+    use crate::version::presets::Version;
+
+    fn boot(zone: ZoneLayout) -> Result<PageAllocator<NoTrace>, BootError> {
+        let nodes = std_alloc::vec![NodeLayout { zones: std_alloc::vec![zone] }];
+        let layout = MemoryLayout { nodes, cpus: 1, huge_pages: HugeSupport::Absent };
+        PageAllocator::boot(&layout, Version::parse("linux-6.1").unwrap(), Sysctls::default(), NoTrace)
+    }
+
+    fn free(mem: &PageAllocator<NoTrace>, migrate_type: MigrateType) -> [u32; ORDERS_LEFT + 1] {
+        let area = &mem.zones()[0].free_area;
+        core::array::from_fn(|order| {
+            area.list(migrate_type, Order(u8::try_from(order).expect("at most 10"))).len()
+        })
+    }
+
+    /// Two unmovable pageblocks, one reclaimable one.
+    #[test]
+    fn blocks_are_left_free_between_kept_pages_and_the_rest_in_front_of_movable_ones() {
+        let zone = ZoneLayout {
+            kept_by_kernel: Pages(1_500),
+            kept_reclaimable: Pages(100),
+            left_free: [7, 0, 3, 0, 0, 2, 0, 0, 1, 0],
+            ..ZoneLayout::new(ZoneKind::Normal, Pages(10 * 1024))
+        };
+        let mem = boot(zone).unwrap();
+        mem.check().unwrap();
+        // 1,400 pages kept and 339 left free fill two blocks but for 309: 256 + 32 + 16 + 4 + 1.
+        assert_eq!(free(&mem, MigrateType::Unmovable), [8, 0, 4, 0, 1, 3, 0, 0, 2, 0, 0]);
+        // 924 of a block.
+        assert_eq!(free(&mem, MigrateType::Reclaimable), [0, 0, 1, 1, 1, 0, 0, 1, 1, 1, 0]);
+        assert_eq!(free(&mem, MigrateType::Movable), [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7]);
+    }
+
+    #[test]
+    fn more_free_blocks_than_lie_between_kept_pages_are_refused() {
+        let zone = ZoneLayout {
+            kept_by_kernel: Pages(40),
+            left_free: [0, 0, 0, 0, 0, 0, 0, 0, 0, 3],
+            ..ZoneLayout::new(ZoneKind::Normal, Pages(10 * 1024))
+        };
+        let error = boot(zone).unwrap_err();
+        assert_eq!(
+            std_alloc::string::ToString::to_string(&error),
+            "boot leaves 3 blocks of 512 pages free in zone Normal: between what it keeps 2 lie"
+        );
+        let zone = ZoneLayout { left_free: [0, 0, 0, 0, 0, 0, 0, 0, 0, 20], ..zone };
+        assert!(boot(zone).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn a_zone_keeps_what_it_is_told_to_the_page(
+            kept in 0_u64..6_000,
+            reclaimable in 0_u64..1_500,
+            unaligned in 0_u64..1_024,
+            left_free in proptest::array::uniform10(0_u16..6),
+        ) {
+            let zone = ZoneLayout {
+                kept_by_kernel: Pages(kept),
+                kept_reclaimable: Pages(reclaimable.min(kept)),
+                left_free,
+                ..ZoneLayout::new(ZoneKind::Normal, Pages((20 * 1024) - unaligned))
+            };
+            let Ok(mem) = boot(zone) else { return Ok(()) };
+            prop_assert_eq!(mem.check(), Ok(()));
+            prop_assert_eq!(mem.zones()[0].free_area.free_pages(), (20 * 1024) - unaligned - kept);
+            let of_type = free(&mem, MigrateType::Unmovable);
+            prop_assert!(left_free.iter().zip(of_type).all(|(&least, free)| free >= u32::from(least)));
+        }
+    }
+}
