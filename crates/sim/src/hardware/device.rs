@@ -83,7 +83,7 @@ pub struct DeviceModel {
     /// A disk's own memory, if it matters.
     pub track_buffer: Option<TrackBuffer>,
     /// Whether a thread of the CPU's host serves it, which has that CPU when a program leaves the kernel, when there is
-    /// nothing to do, and when as many writes were sent off as a task gathers.
+    /// nothing to do, when as many writes were sent off as a task gathers, and at the latest after 10 ms.
     pub by_host_thread: bool,
 }
 

@@ -173,6 +173,7 @@ impl State {
 
     /// A CPU's segment or context switch is over. Returns the task if its program can go on now.
     pub(crate) fn segment_ends(&mut self, now: u64, cpu_number: u16) -> Option<u32> {
+        self.begin_held_too_long(now);
         let cpu = &mut self.cpus[usize::from(cpu_number)];
         if cpu.switching {
             cpu.switching = false;

@@ -253,6 +253,25 @@ fn a_thread_of_the_host_has_the_cpu_once_as_many_writes_were_sent_as_a_task_gath
     ");
 }
 
+/// Creators of files on XFS that found no memory for good never left the kernel; the read of inodes that would have
+/// freed some was never served, and the run had no end.
+#[test]
+fn a_thread_of_the_host_has_the_cpu_after_some_slices_though_the_kernel_never_leaves_it() {
+    let (mut simulation, sim) = boot(hardware(1).with_device(crate::DeviceModel::UBD));
+    let log = log_of_requests(&sim);
+    let (here, told) = (sim.clone(), log.clone());
+    sim.spawn("submitter", None, async move {
+        let (kind, len) = (kernel::IoKind::Read, units::Bytes(4096));
+        here.submit(kernel::IoRequest { device: 0, kind, offset: 0, len, segments: 1, tag: 7 });
+        for _ in 0..5 {
+            work(&here, 4_000).await;
+        }
+        told.tell(&here, "worked for 20 ms");
+    });
+    run(&mut simulation);
+    insta::assert_snapshot!(log.text(), @"");
+}
+
 #[test]
 fn work_charged_before_the_end_of_a_task_passes_before_it_ends() {
     let (mut simulation, sim) = boot(hardware(1));

@@ -295,3 +295,22 @@ fn under_eevdf_a_task_beside_kswapd_on_one_cpu_reclaims_a_third_itself_under_cfs
         assert_eq!(drains(&result) > 0, drained_by == ListDrain::Workers, "{kernel}");
     }
 }
+
+/// Readers of 60 MiB beside 93 MiB that are locked, 189 MiB in all. Free pages in unmovable pageblocks come last, and
+/// each fallback to them boosts the watermarks: three guests of 6.1 scan 5,140 to 7,196 pages by kswapd and none
+/// directly, and wake kcompactd four to six times.
+#[test]
+fn when_movable_pages_run_out_kswapd_begins_with_thousands_free_in_unmovable_pageblocks() {
+    let params = [
+        ("file", "15204k"),
+        ("filesystem", "xfs"),
+        ("held", "95172k"),
+        ("readers", "4"),
+        ("record", "1812k"),
+    ];
+    let result =
+        play_any("sequential-readers", "guest-uml", "linux-6.1", 189, &params, &Sysctls::default()).vmstat;
+    assert!((4_500..8_000).contains(&result["pgscan_kswapd"]), "{}", result["pgscan_kswapd"]);
+    assert_eq!(result["pgscan_direct"], 0);
+    assert!((4..=8).contains(&result["compact_daemon_wake"]), "{}", result["compact_daemon_wake"]);
+}
