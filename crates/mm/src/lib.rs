@@ -78,6 +78,8 @@ pub mod alloc {
     pub mod highatomic;
     mod isolate;
     mod kept;
+    #[cfg(test)]
+    mod kept_scenes;
     pub mod page_alloc;
     pub mod pageblock;
     pub mod pcp;

@@ -45,12 +45,6 @@ const CHUNK: u64 = LARGEST_ORDER.pages() as u64;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BootError(String);
 
-impl BootError {
-    pub(super) const fn new(text: String) -> Self {
-        Self(text)
-    }
-}
-
 impl fmt::Display for BootError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -146,7 +140,7 @@ impl<T: Trace> PageAllocator<T> {
             let count = (zone.spanned >> LARGEST_ORDER.0) as usize;
             let chunk = Chunk { zone: zone_id(id), kind: zone.kind, node: zone.node };
             chunks[first..first + count].fill(chunk);
-            free_at_boot(zone, layout, &mut frames)?;
+            free_at_boot(zone, layout, &mut frames).map_err(BootError)?;
         }
         let nodes = lay_out_nodes(layout.nodes.len(), &zones);
         let can_spread = nodes

@@ -7,14 +7,14 @@
 //!   reserved | U U U U U U U U U U U f f f | movable                          none left free between
 //!   reserved | U U U U U U U U U U U U U U | U f f f f U f f | R R f f f f f f | movable
 //! ```
-//! Left out: what boot needed for a moment. Read next: [`crate::alloc::boot`].
+//! Left out: what boot needed for a moment. Read next: `boot.rs`.
 
 use std_alloc::format;
+use std_alloc::string::String;
 use std_alloc::vec::Vec;
 
 use units::{Order, Pages, Pfn};
 
-use crate::alloc::boot::BootError;
 use crate::alloc::buddy::{End, LARGEST_ORDER};
 use crate::alloc::zone::Zone;
 use crate::base::frame::{FrameState, Frames};
@@ -38,11 +38,7 @@ fn first_managed(zone: &Zone) -> u32 {
 ///
 /// # Errors
 /// More blocks are left free than lie between so few kept pages, or than the zone has.
-pub(super) fn free_at_boot(
-    zone: &mut Zone,
-    layout: &ZoneLayout,
-    frames: &mut Frames,
-) -> Result<(), BootError> {
+pub(super) fn free_at_boot(zone: &mut Zone, layout: &ZoneLayout, frames: &mut Frames) -> Result<(), String> {
     let (start, end) = (first_managed(zone), zone.start.0 + zone.spanned);
     let [kept, reclaimable] = [layout.kept_by_kernel, layout.kept_reclaimable].map(pages32);
     let unmovable = kept - reclaimable;
@@ -51,11 +47,11 @@ pub(super) fn free_at_boot(
     let unmovable_end = if kept + between == 0 { start } else { whole(start + unmovable + between) };
     let reclaimable_end = if reclaimable == 0 { unmovable_end } else { whole(unmovable_end + reclaimable) };
     if reclaimable_end > end {
-        return Err(BootError::new(format!(
+        return Err(format!(
             "boot keeps {kept} of {} pages of zone {} and leaves {between} free between them: nothing is left",
             zone.managed.0,
             zone.kind.name()
-        )));
+        ));
     }
     set_pageblocks(zone, (start, unmovable_end), MigrateType::Unmovable);
     set_pageblocks(zone, (unmovable_end, reclaimable_end), MigrateType::Reclaimable);
@@ -138,7 +134,7 @@ fn keep_between(
     (start, end): (u32, u32),
     left_free: &[u32; ORDERS_LEFT],
     frames: &mut Frames,
-) -> Result<(), BootError> {
+) -> Result<(), String> {
     let mut pieces: Vec<u32> = Vec::new();
     for order in (0..=LARGEST_ORDER.0).rev().map(Order) {
         pieces.extend(aligned_blocks(start, end).filter(|block| block.1 == order).map(|(at, _)| at));
@@ -148,10 +144,10 @@ fn keep_between(
         let uppers = u32::try_from(pieces.iter().filter(|&&at| is_upper(at)).count()).expect("below a zone");
         if wanted > uppers {
             let name = zone.kind.name();
-            return Err(BootError::new(format!(
+            return Err(format!(
                 "boot leaves {wanted} blocks of {} pages free in zone {name}: between what it keeps {uppers} lie",
                 order.pages()
-            )));
+            ));
         }
         let mut seen = 0;
         let (free, rest): (Vec<u32>, Vec<u32>) = pieces.iter().partition(|&&at| {
@@ -173,85 +169,4 @@ fn keep_between(
         frames.set_order(pfn, Order(0));
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::alloc::page_alloc::PageAllocator;
-    use crate::base::event::NoTrace;
-    use crate::base::layout::{HugeSupport, MemoryLayout, NodeLayout, ZoneKind};
-    use crate::base::sysctl::Sysctls;
-    use crate::version::presets::Version;
-
-    fn boot(zone: ZoneLayout) -> Result<PageAllocator<NoTrace>, BootError> {
-        let nodes = std_alloc::vec![NodeLayout { zones: std_alloc::vec![zone] }];
-        let layout = MemoryLayout { nodes, cpus: 1, huge_pages: HugeSupport::Absent };
-        PageAllocator::boot(&layout, Version::parse("linux-6.1").unwrap(), Sysctls::default(), NoTrace)
-    }
-
-    fn free(mem: &PageAllocator<NoTrace>, migrate_type: MigrateType) -> [u32; ORDERS_LEFT + 1] {
-        let area = &mem.zones()[0].free_area;
-        core::array::from_fn(|order| {
-            area.list(migrate_type, Order(u8::try_from(order).expect("at most 10"))).len()
-        })
-    }
-
-    /// Two unmovable pageblocks, one reclaimable one.
-    #[test]
-    fn blocks_are_left_free_between_kept_pages_and_the_rest_in_front_of_movable_ones() {
-        let zone = ZoneLayout {
-            kept_by_kernel: Pages(1_500),
-            kept_reclaimable: Pages(100),
-            left_free: [7, 0, 3, 0, 0, 2, 0, 0, 1, 0],
-            ..ZoneLayout::new(ZoneKind::Normal, Pages(10 * 1024))
-        };
-        let mem = boot(zone).unwrap();
-        mem.check().unwrap();
-        // 1,400 pages kept and 339 left free fill two blocks but for 309: 256 + 32 + 16 + 4 + 1.
-        assert_eq!(free(&mem, MigrateType::Unmovable), [8, 0, 4, 0, 1, 3, 0, 0, 2, 0, 0]);
-        // 924 of a block.
-        assert_eq!(free(&mem, MigrateType::Reclaimable), [0, 0, 1, 1, 1, 0, 0, 1, 1, 1, 0]);
-        assert_eq!(free(&mem, MigrateType::Movable), [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7]);
-    }
-
-    #[test]
-    fn more_free_blocks_than_lie_between_kept_pages_are_refused() {
-        let zone = ZoneLayout {
-            kept_by_kernel: Pages(40),
-            left_free: [0, 0, 0, 0, 0, 0, 0, 0, 0, 3],
-            ..ZoneLayout::new(ZoneKind::Normal, Pages(10 * 1024))
-        };
-        let error = boot(zone).unwrap_err();
-        assert_eq!(
-            std_alloc::string::ToString::to_string(&error),
-            "boot leaves 3 blocks of 512 pages free in zone Normal: between what it keeps 2 lie"
-        );
-        let zone = ZoneLayout { left_free: [0, 0, 0, 0, 0, 0, 0, 0, 0, 20], ..zone };
-        assert!(boot(zone).is_err());
-    }
-
-    proptest! {
-        #[test]
-        fn a_zone_keeps_what_it_is_told_to_the_page(
-            kept in 0_u64..6_000,
-            reclaimable in 0_u64..1_500,
-            unaligned in 0_u64..1_024,
-            left_free in proptest::array::uniform10(0_u16..6),
-        ) {
-            let zone = ZoneLayout {
-                kept_by_kernel: Pages(kept),
-                kept_reclaimable: Pages(reclaimable.min(kept)),
-                left_free,
-                ..ZoneLayout::new(ZoneKind::Normal, Pages((20 * 1024) - unaligned))
-            };
-            let Ok(mem) = boot(zone) else { return Ok(()) };
-            prop_assert_eq!(mem.check(), Ok(()));
-            prop_assert_eq!(mem.zones()[0].free_area.free_pages(), (20 * 1024) - unaligned - kept);
-            let of_type = free(&mem, MigrateType::Unmovable);
-            prop_assert!(left_free.iter().zip(of_type).all(|(&least, free)| free >= u32::from(least)));
-        }
-    }
 }

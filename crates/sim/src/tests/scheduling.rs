@@ -269,7 +269,10 @@ fn a_thread_of_the_host_has_the_cpu_after_some_slices_though_the_kernel_never_le
         told.tell(&here, "worked for 20 ms");
     });
     run(&mut simulation);
-    insta::assert_snapshot!(log.text(), @"");
+    insta::assert_snapshot!(log.text(), @"
+    12001 us cpu0 request 7 is done
+    20000 us cpu0 worked for 20 ms
+    ");
 }
 
 #[test]
