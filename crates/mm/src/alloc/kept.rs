@@ -59,7 +59,7 @@ pub(super) fn free_at_boot(zone: &mut Zone, layout: &ZoneLayout, frames: &mut Fr
         keep_in_front(zone, (start, unmovable_end), unmovable, MigrateType::Unmovable, frames);
     } else {
         let spare = unmovable_end - start - unmovable - between;
-        let mixed = whole((between + spare) / MIXED_FREE.0 * MIXED_FREE.1);
+        let mixed = whole(((between + spare) * MIXED_FREE.1).div_ceil(MIXED_FREE.0));
         let mixed_start = start.max(unmovable_end.saturating_sub(mixed));
         let in_front = mixed_start - start;
         keep_in_front(zone, (start, mixed_start), in_front, MigrateType::Unmovable, frames);
