@@ -1,6 +1,6 @@
 //! What boot keeps, and what it leaves free between.
-use proptest::prelude::*;
 
+use proptest::prelude::*;
 use units::{Order, Pages};
 
 use crate::alloc::boot::BootError;
@@ -73,7 +73,10 @@ proptest! {
             left_free,
             ..ZoneLayout::new(ZoneKind::Normal, Pages((20 * 1024) - unaligned))
         };
-        let Ok(mem) = boot(zone) else { return Ok(()) };
+        // Fails where hardly any zone boots.
+        let mem = boot(zone);
+        prop_assume!(mem.is_ok());
+        let mem = mem.unwrap();
         prop_assert_eq!(mem.check(), Ok(()));
         prop_assert_eq!(mem.zones()[0].free_area.free_pages(), (20 * 1024) - unaligned - kept);
         let of_type = free(&mem, MigrateType::Unmovable);

@@ -188,7 +188,7 @@ impl Core {
         if state.cpus[usize::from(self.cpu.get())].resched {
             self.horizon.set(0);
         }
-        let before_next = state.agenda.next_time().saturating_sub(1);
+        let before_next = state.agenda.next_time().min(state.held_until).saturating_sub(1);
         self.horizon.set(self.horizon.get().min(before_next));
     }
 

@@ -47,8 +47,8 @@ pub(crate) struct State {
     pub(crate) host_link: HostLink,
     /// Requests to devices that have to wait for a CPU, by whom they were sent.
     pub(crate) held: Vec<(IoRequest, CpuId)>,
-    /// When the first of them was sent, or [`FOREVER`].
-    pub(crate) held_since: u64,
+    /// When they begin at the latest, or [`FOREVER`].
+    pub(crate) held_until: u64,
     /// Writes of all devices that were sent, and those of them that are not complete.
     pub(crate) writes_sent: u64,
     pub(crate) writes_in_flight: u64,
@@ -91,7 +91,7 @@ impl State {
             devices: hardware.devices.into_iter().map(Device::new).collect(),
             host_link: HostLink::new(hardware.host_bandwidth),
             held: Vec::new(),
-            held_since: FOREVER,
+            held_until: FOREVER,
             writes_sent: 0,
             writes_in_flight: 0,
             phase: 0,
@@ -136,7 +136,7 @@ impl State {
             self.writes_in_flight += 1;
         }
         if self.devices[index].waits_for_cpu() && !self.idle.contains(cpu.0) {
-            self.held_since = self.held_since.min(now);
+            self.held_until = self.held_until.min(now + HELD_MAX);
             self.held.push((request, cpu));
             if (1..=self.held.len()).contains(&self.devices[index].gathers()) {
                 self.begin_held(now);
@@ -148,14 +148,14 @@ impl State {
 
     /// Whoever serves devices has a CPU, as the host gives it one after a slice: requests that waited too long begin.
     pub(crate) fn begin_held_too_long(&mut self, now: u64) {
-        if now.saturating_sub(self.held_since) >= HELD_MAX {
+        if now >= self.held_until {
             self.begin_held(now);
         }
     }
 
     /// Whoever serves devices has a CPU: requests that wait for that begin.
     pub(crate) fn begin_held(&mut self, now: u64) {
-        self.held_since = FOREVER;
+        self.held_until = FOREVER;
         for (request, cpu) in std::mem::take(&mut self.held) {
             self.begin(now, request, cpu);
         }

@@ -226,11 +226,12 @@ struct MeasuredKernel {
     /// What it keeps more when a workload begins: what is set up for that, and a larger program. File, free and slab
     /// pages of full guests of 200 and 600 MiB, less [`WATCHER_PAGES`] and the kernel's pages of that process.
     set_up: u64,
-    /// Free blocks of 1 to 512 pages in unmovable pageblocks when a workload begins, `/proc/pagetypeinfo`: the mean of
-    /// eight boots with 100 to 900 MiB, on ext4 and XFS. All hold 2,000 to 7,300 pages, whatever the memory.
-    left_free: [u16; 10],
     /// Of that, slab: unreclaimable, reclaimable. The same at all sizes, within 2 % of the first.
     slab: [u64; 2],
+    /// Free blocks of 1 to 512 pages in unmovable pageblocks when a workload begins, `/proc/pagetypeinfo`: the mean of
+    /// eight boots with 100 to 900 MiB, on ext4 and XFS. Larger ones, one at most in nearly all, are left
+    /// out. They hold 2,000 to 7,300 pages, whatever the memory.
+    left_free: [u16; 10],
     /// `CONFIG_PREEMPT_*` of its package: User-Mode Linux has no other one up to 6.12, and none lazy.
     preemption: BuiltPreemption,
     /// Whether per-CPU lists hold any pages on one CPU.
