@@ -10,7 +10,7 @@ use units::{CpuId, Pfn};
 use crate::base::event::{Reason, Trace};
 use crate::base::frame::PageFlags;
 use crate::base::ids::{AnonId, FileAreaId, MappingId, MemcgId};
-use crate::base::layout::PageTables;
+use crate::base::layout::{OldReads, PageTables};
 use crate::base::sysctl::Sysctl;
 use crate::base::vmstat::VmEvent;
 use crate::core::Core;
@@ -143,7 +143,10 @@ impl<T: Trace> Memory<T> {
         let accessed = if write { PageFlags::YOUNG.set(PageFlags::ANON_DIRTY) } else { PageFlags::YOUNG };
         let (is_seen, is_fault) = match self.core.page_tables {
             PageTables::Hardware => (true, false),
-            PageTables::UserMode(_) => (write, write && !frames.flags(head).has(accessed)),
+            PageTables::UserMode { reads, .. } => {
+                let is_seen = write || reads == OldReads::Fault;
+                (is_seen, is_seen && !frames.flags(head).has(accessed))
+            }
         };
         if is_seen {
             frames.set_flags(head, accessed);

@@ -57,7 +57,8 @@ pub(crate) struct WorldsArgs {
     /// Runs of each world on the model, with this many seeds [default: 3] [example: 5]
     #[arg(long, value_name = "N", help_heading = "Run", value_parser = whole::<u64>, allow_negative_numbers = true)]
     pub(crate) model_seeds: Option<u64>,
-    /// Machine of the model's side [default: guest-uml] [example: guest.toml]
+    /// Machine of the model's side [default: guest-uml, with the protection keys of this host, or as in `--real-of`]
+    /// [example: guest.toml]
     #[arg(long, value_name = "NAME", help_heading = "Run")]
     pub(crate) machine: Option<String>,
     /// Begin no world after this time; the same command goes on later [default: until all are done] [example: 10m]

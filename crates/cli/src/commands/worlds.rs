@@ -20,7 +20,7 @@ pub(crate) fn worlds(args: &WorldsArgs, printer: &Printer) -> Result<(), Failure
     plan.check(&host)?;
     let jobs = args.jobs.unwrap_or(if plan.boots() { 1 } else { 0 });
     let bar = WorldsBar::new(plan.count(), host, jobs, printer);
-    let found = plan.run(out, args.real_of.as_deref(), &bar.control);
+    let found = plan.run(out, &bar.control);
     bar.done();
     let (summary, interrupted) = found?;
     // What has finished is shown, also when the rest has not.
@@ -104,6 +104,7 @@ fn request(args: &WorldsArgs) -> WorldsRequest {
         kernel: args.kernel.clone(),
         machine: args.machine.clone(),
         against: args.against.clone(),
+        real_of: args.real_of.clone(),
         seeds: args.seeds.clone().unwrap_or_default(),
         workloads: args.workloads.clone(),
         time: args.time.clone(),

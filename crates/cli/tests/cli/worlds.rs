@@ -42,7 +42,8 @@ fn worlds_are_summed_up_in_every_form() {
 #[test]
 fn a_dry_run_prints_the_commands_and_what_no_world_has() {
     let scene = Scene::new();
-    let shown = scene.shown("worlds --on uml:6.12 --workload hot-and-stream --seeds 7 --dry-run");
+    let shown =
+        scene.shown("worlds --on uml:6.12 --machine guest-uml --workload hot-and-stream --seeds 7 --dry-run");
     insta::assert_snapshot!(shown, @"
     pagetide run hot-and-stream --mem 452M --param hot=2780k --param hot_reads=417 --param read_size=16k --param stream=2k --on uml:6.12
     pagetide run hot-and-stream --kernel linux-6.12 --machine guest-uml --mem 452M --param hot=2780k --param hot_reads=417 --param read_size=16k --param stream=2k

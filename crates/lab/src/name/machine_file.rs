@@ -12,6 +12,7 @@ use std::path::Path;
 use linux::probe::Probed;
 use sim::machines::{MachineSpec, SERVER};
 use units::{Bytes, Nanos};
+use workload::scenario::UML_MACHINE;
 use workload::table::{Entry, Mistake, Source, Table};
 
 use crate::error::LabError;
@@ -28,7 +29,8 @@ pub struct MachineFile {
     pub sysctls: Vec<String>,
 }
 
-const KEYS: [&str; 9] = ["base", "help", "memory", "nodes", "cpus", "hz", "cpu_percent", "disk", "costs"];
+const KEYS: [&str; 10] =
+    ["base", "help", "memory", "nodes", "cpus", "hz", "cpu_percent", "protection_keys", "disk", "costs"];
 const DISK_KEYS: [&str; 12] = [
     "class",
     "latency",
@@ -110,6 +112,10 @@ fn of_text(text: &str) -> Result<MachineFile, Mistake> {
     let mut changed = Changed { source, machine: base };
     for key in ["nodes", "cpus", "hz", "cpu_percent"] {
         changed.key(&top, key, key)?;
+    }
+    if top.flag("protection_keys")? {
+        let at = top.get("protection_keys").map_or(0, |entry| entry.value_at);
+        changed.add(at, "protection_keys=true")?;
     }
     if let Some(entry) = top.get("disk") {
         disk(&Table::of(source, "`disk`".to_owned(), entry)?, entry, &mut changed)?;
@@ -208,6 +214,9 @@ pub fn of_machine(name: &str) -> Result<String, LabError> {
         line(format!("nodes = {}", spec.nodes));
     }
     line(format!("cpus = {}\nhz = {}\ncpu_percent = {}", spec.cpus, spec.hz, spec.cpu_percent));
+    if spec.name == UML_MACHINE {
+        line(format!("protection_keys = {}", spec.protection_keys));
+    }
     line("\n[disk]".to_owned());
     line(format!("# {}", spec.disk.name));
     line(format!("count = {}", spec.disks));
@@ -325,6 +334,8 @@ mod tests {
                 "nodes = 100",
                 "base = \"vm-2cpu\"\nnodes = 2",
                 "hz = 42",
+                "protection_keys = true",
+                "base = \"guest-uml\"\nprotection_keys = 1",
                 "memory = \"lots\"",
                 "ram = \"64G\"",
                 "[disk]\nclass = \"tape\"",

@@ -179,7 +179,9 @@ fn fitted(
 fn file(backend: &Backend, release: &str, costs: &Costs) -> String {
     let mut text = format!(
         "# Guests of Linux {release} on this host, as `pagetide machine probe --on {backend}` found them: the\n\
-         # middle one of {GUESTS} runs. Not measured: the disk itself.\nbase = \"{UML_MACHINE}\"\n\n[costs]\n"
+         # middle one of {GUESTS} runs. Not measured: the disk itself.\nbase = \"{UML_MACHINE}\"\n\
+         protection_keys = {}\n\n[costs]\n",
+        linux::vm::uml::sees_reads()
     );
     for (name, Nanos(cost)) in costs {
         writeln!(text, "{name} = \"{cost}ns\"").expect("text can be written to");

@@ -34,8 +34,10 @@ mod smaller;
 mod summary;
 
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 use std::time::Duration;
 
+use recording::worlds::WorldRow;
 use sim::machines::MachineSpec;
 use units::parse_nanos;
 use workload::scenario::{Backend, Scenario, UML_MACHINE, lru_gen_of};
@@ -76,10 +78,13 @@ pub struct WorldsRequest {
     pub backend: Option<String>,
     /// The kernel of the model; none is that of the real one, or the newest.
     pub kernel: Option<String>,
-    /// The machine of the model, or a machine file; none is `guest-uml` as it was measured.
+    /// The machine of the model, or a machine file; none is `guest-uml` of a host with protection keys or without, as
+    /// this one is or as that of [`Self::real_of`] was.
     pub machine: Option<String>,
     /// Another kernel of the model in place of a real one.
     pub against: Option<String>,
+    /// A folder of an earlier call that the real side is taken from.
+    pub real_of: Option<PathBuf>,
     /// The seeds: `1..500`.
     pub seeds: String,
     /// The workloads; none are all.
@@ -101,6 +106,8 @@ pub struct WorldsPlan {
     seeds: RangeInclusive<u64>,
     workloads: Vec<&'static WorkloadSpec>,
     time: Option<Duration>,
+    /// What ran for real already.
+    known: Vec<WorldRow>,
     repeats: u64,
     model_seeds: u64,
 }
@@ -135,9 +142,13 @@ impl WorldsRequest {
         let backend: Backend = self.backend.as_deref().unwrap_or("sim").parse()?;
         let named = self.kernel.as_deref().map(|name| kernel_named(name, &Names::default())).transpose()?;
         let file = machine_file::of_option(self.machine.as_deref())?;
-        let machine = file.map(|file| file.machine).or_else(|| self.machine.clone());
+        let mut machine = file.map(|file| file.machine).or_else(|| self.machine.clone());
         if let Some(machine) = &machine {
             MachineSpec::parse(machine)?;
+        }
+        let known = self.real_of.as_deref().map(folder::rows_there).transpose()?;
+        if machine.is_none() && matches!(backend, Backend::Uml(_)) {
+            machine = known.as_deref().map_or_else(guest_here, one::machine_of);
         }
         let (real, kernel) = match &backend {
             Backend::Host => return Err(WorldsError::NotThere(backend.to_string()).into()),
@@ -164,10 +175,16 @@ impl WorldsRequest {
             seeds: seeds(&self.seeds)?,
             workloads: workloads(&self.workloads)?,
             time: self.time.as_deref().map(time).transpose()?,
+            known: known.unwrap_or_default(),
             repeats: runs("--repeats", self.repeats, REPEATS)?,
             model_seeds: runs("--model-seeds", self.model_seeds, MODEL_SEEDS)?,
         })
     }
+}
+
+/// What a guest of this host is, where that is not the machine that was measured.
+fn guest_here() -> Option<String> {
+    linux::vm::uml::sees_reads().then(|| format!("{UML_MACHINE}+protection_keys=true"))
 }
 
 /// `1..500`, both included, or `17`.

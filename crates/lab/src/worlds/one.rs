@@ -74,6 +74,7 @@ impl WorldRequest {
             seeds: seed..=seed,
             workloads: WorkloadSpec::find(drawn.workload).into_iter().collect(),
             time: None,
+            known: Vec::new(),
             repeats: runs(&|row| row.real.len()),
             model_seeds: runs(&|row| row.model.len()),
         };
@@ -153,6 +154,13 @@ fn most_off(rows: &[WorldRow]) -> Option<&WorldRow> {
         .or_else(|| of(FactKind::Vmstat).max_by(|a, b| off(a).total_cmp(&off(b))))
         .or_else(|| of(FactKind::Memcg).max_by(|a, b| off(a).total_cmp(&off(b))))
         .or_else(|| of(FactKind::Metric).max_by(|a, b| part(a).total_cmp(&part(b))))
+}
+
+/// The machine of the model's side of a table, where it is another than `guest-uml`.
+pub(super) fn machine_of(rows: &[WorldRow]) -> Option<String> {
+    let model = |row: &&WorldRow| row.kind == FactKind::Run.name() && row.counter == "model";
+    let (drawn, _) = rows.iter().find(model).and_then(|row| parsed(row.text.as_deref()?))?;
+    drawn.machine
 }
 
 /// What a command of the table says: the world, and the side that it is for.

@@ -13,7 +13,7 @@ use recording::chunk::{Fact, FactKind};
 use recording::worlds::WorldRow;
 use recording::{Recording, is_gauge};
 
-use super::folder::{self, WorldsFolder};
+use super::folder::WorldsFolder;
 use super::judge::{Class, Judged, first_line, judge_all};
 use super::{World, WorldsError, WorldsPlan};
 use crate::error::LabError;
@@ -94,19 +94,16 @@ struct Over {
 }
 
 impl WorldsPlan {
-    /// Runs all worlds that are not in `folder` yet, and returns the rows of all that are then. With `real_of` the real
-    /// side of a world that is the same there is taken from that folder, and only the model runs. With it comes what
-    /// kept some from running.
+    /// Runs all worlds that are not in the folder yet, and returns the rows of all that are then, with what kept some
+    /// from running. The real side of a world that is the same in [`super::WorldsRequest::real_of`] is taken from there.
     ///
     /// # Errors
     /// The folder cannot be used, or a world not be written.
     pub fn run(
         &self,
         path: &Path,
-        real_of: Option<&Path>,
         control: &WorldsControl,
     ) -> Result<(report::WorldsSummary, Option<LabError>), LabError> {
-        let known = real_of.map(folder::rows_there).transpose()?.unwrap_or_default();
         let (folder, finished) = WorldsFolder::open(path, &self.text())?;
         let finished: BTreeSet<u64> = finished.iter().map(|row| row.seed).collect();
         let left: Vec<u64> = self.seeds.clone().filter(|seed| !finished.contains(seed)).collect();
@@ -120,7 +117,7 @@ impl WorldsPlan {
                 return Ok(());
             }
             let begin = Instant::now();
-            let Some(rows) = self.rows(seed, &known, control) else { return Ok(()) };
+            let Some(rows) = self.rows(seed, control) else { return Ok(()) };
             folder.keep(seed, &rows)?;
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;
             let (workload, told) = (rows[0].workload.clone(), told(&rows));
@@ -147,7 +144,7 @@ impl WorldsPlan {
     }
 
     /// The rows of one world; none where it was stopped.
-    fn rows(&self, seed: u64, known: &[WorldRow], control: &WorldsControl) -> Option<Vec<WorldRow>> {
+    fn rows(&self, seed: u64, control: &WorldsControl) -> Option<Vec<WorldRow>> {
         let kernel = self.kernel_label();
         match self.world(seed) {
             Err(refused) => {
@@ -156,19 +153,14 @@ impl WorldsPlan {
                 let why = format!("refused: {}", error.told());
                 Some(vec![WorldRow { text: Some(why), ..run_row(&row, "outcome") }])
             }
-            Ok(world) => self.rows_of(&world, known, control),
+            Ok(world) => self.rows_of(&world, control),
         }
     }
 
     /// [`Self::rows`] of a world that can run.
-    pub(super) fn rows_of(
-        &self,
-        world: &World,
-        known: &[WorldRow],
-        control: &WorldsControl,
-    ) -> Option<Vec<WorldRow>> {
+    pub(super) fn rows_of(&self, world: &World, control: &WorldsControl) -> Option<Vec<WorldRow>> {
         let row = row_of(&self.kernel_label(), world.seed, world.drawn.workload, world.scope);
-        let real = match known_real(world, known) {
+        let real = match known_real(world, &self.known) {
             Some(real) => real,
             None => over_all(&world.real, control)?,
         };

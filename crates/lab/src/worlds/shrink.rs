@@ -88,7 +88,7 @@ impl OneWorld {
         control: &WorldsControl,
     ) -> Result<Option<Vec<WorldRow>>, LabError> {
         let world = self.plan.sides(self.seed, drawn)?;
-        let Some(rows) = self.plan.rows_of(&world, &[], control) else { return Ok(None) };
+        let Some(rows) = self.plan.rows_of(&world, control) else { return Ok(None) };
         let row = rows.iter().find(|row| self.is_wanted(row));
         let disagrees = row.is_some_and(|row| {
             let same_side = match (row.error, self.wanted.error) {

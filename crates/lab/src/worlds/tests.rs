@@ -49,7 +49,7 @@ fn a_first_world_with_too_little_memory_keeps_no_other_from_running() {
 fn worlds_are_judged_once_and_more_of_them_come_behind() {
     let folder = TempDir::new().unwrap();
     let out = folder.path().join("worlds");
-    let (summary, interrupted) = request("1..2").plan().unwrap().run(&out, None, &control()).unwrap();
+    let (summary, interrupted) = request("1..2").plan().unwrap().run(&out, &control()).unwrap();
     assert!(interrupted.is_none() && summary.worlds == 2 && summary.has_real, "{summary:?}");
     let rows = table(&out);
     let of = |counter: &str| rows.iter().find(|row| row.counter == counter).unwrap();
@@ -62,7 +62,7 @@ fn worlds_are_judged_once_and_more_of_them_come_behind() {
     let told = Arc::clone(&ran);
     let observer = move |done: WorldDone<'_>| told.lock().unwrap().push(done.seed);
     let control = WorldsControl { observer: Arc::new(observer), ..control() };
-    let (summary, _) = request("2..4").plan().unwrap().run(&out, None, &control).unwrap();
+    let (summary, _) = request("2..4").plan().unwrap().run(&out, &control).unwrap();
     ran.lock().unwrap().sort_unstable();
     assert_eq!((&ran.lock().unwrap()[..], summary.worlds), (&[3, 4][..], 4));
     assert_eq!(seeds_of(&table(&out)), [1, 2, 3, 4]);
@@ -73,14 +73,15 @@ fn worlds_are_judged_once_and_more_of_them_come_behind() {
 fn what_was_measured_is_taken_from_another_folder() {
     let folder = TempDir::new().unwrap();
     let [first, second] = ["first", "second"].map(|name| folder.path().join(name));
-    request("1..2").plan().unwrap().run(&first, None, &control()).unwrap();
+    request("1..2").plan().unwrap().run(&first, &control()).unwrap();
     // A value that no run would give tells where it came from.
     let mut rows = table(&first);
     for row in rows.iter_mut().filter(|row| row.counter == "pgpgin") {
         row.real.fill(7.0);
     }
     recording::worlds::write_worlds(&first.join(TABLE), &rows).unwrap();
-    request("1..3").plan().unwrap().run(&second, Some(&first), &control()).unwrap();
+    let again = WorldsRequest { real_of: Some(first), ..request("1..3") };
+    again.plan().unwrap().run(&second, &control()).unwrap();
     let read = table(&second);
     let pages =
         |seed: u64| &read.iter().find(|row| row.seed == seed && row.counter == "pgpgin").unwrap().real;
@@ -96,13 +97,13 @@ fn a_stopped_call_keeps_what_has_ended_and_the_next_goes_on() {
     let own = Arc::clone(&stop);
     let observer = move |_: WorldDone<'_>| own.store(true, Ordering::Relaxed);
     let stopped = WorldsControl { stop, observer: Arc::new(observer), jobs: 1, ..control() };
-    let (summary, interrupted) = request("1..3").plan().unwrap().run(&out, None, &stopped).unwrap();
+    let (summary, interrupted) = request("1..3").plan().unwrap().run(&out, &stopped).unwrap();
     assert_eq!(interrupted.unwrap().to_string(), "interrupted: 1 of 3 worlds finished");
     assert_eq!(summary.worlds, 1);
     // As if the first call had been killed before it put its worlds into the table.
     std::fs::create_dir(out.join("unmerged")).unwrap();
     std::fs::rename(out.join(TABLE), out.join("unmerged/1.parquet")).unwrap();
-    let (summary, interrupted) = request("1..3").plan().unwrap().run(&out, None, &control()).unwrap();
+    let (summary, interrupted) = request("1..3").plan().unwrap().run(&out, &control()).unwrap();
     assert!(interrupted.is_none() && summary.worlds == 3, "{summary:?}");
     assert!(!out.join("unmerged").exists());
 }
@@ -111,7 +112,7 @@ fn a_stopped_call_keeps_what_has_ended_and_the_next_goes_on() {
 fn after_the_time_no_world_begins() {
     let folder = TempDir::new().unwrap();
     let plan = WorldsRequest { time: Some("0s".to_owned()), ..request("1..3") }.plan().unwrap();
-    let (summary, interrupted) = plan.run(&folder.path().join("worlds"), None, &control()).unwrap();
+    let (summary, interrupted) = plan.run(&folder.path().join("worlds"), &control()).unwrap();
     assert!(summary.worlds == 0 && interrupted.is_none());
 }
 
@@ -129,7 +130,7 @@ fn a_world_that_fails_is_a_row() {
     for run in &mut world.model {
         run.scenario = request.resolve().unwrap();
     }
-    let rows = plan.rows_of(&world, &[], &control()).unwrap();
+    let rows = plan.rows_of(&world, &control()).unwrap();
     let outcome = rows.iter().find(|row| row.counter == "outcome").unwrap();
     assert_eq!((&outcome.real, &*outcome.class), (&vec![0.0, 0.0], "beyond"));
     assert!(outcome.text.as_ref().unwrap().starts_with("model: "), "{outcome:?}");

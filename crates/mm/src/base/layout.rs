@@ -119,13 +119,34 @@ pub enum PageTables {
     /// The CPU, which sets accessed and dirty bits as it does.
     #[default]
     Hardware,
-    /// Nobody: a program of User-Mode Linux runs in a process of the host, whose mappings follow the page tables.
-    UserMode(FollowTables),
+    /// Nobody: a program of User-Mode Linux runs in a process of the host, whose mappings follow the page tables. A page
+    /// of which reclaim took the accessed bit is to be executed alone there: the next write is a fault, as is the first
+    /// write to a clean page.
+    UserMode {
+        /// When they follow.
+        follow: FollowTables,
+        /// What a read of such a page is.
+        reads: OldReads,
+    },
 }
 
-/// When a host's mappings follow page tables of User-Mode Linux. In any case a page of which reclaim took the accessed
-/// bit is mapped without rights: the next write is a fault, and so is the first write to a clean page. A read is none
-/// where the host's CPU has no memory that is to be executed alone, and then nothing tells of it.
+/// What a read of a page is that a host has mapped to be executed alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OldReads {
+    /// Nothing, on CPUs without protection keys: reclaim never learns of it.
+    Unseen,
+    /// A fault, on CPUs with them, which sets the accessed bit.
+    Fault,
+}
+
+impl OldReads {
+    /// What it is on a host with protection keys, or without.
+    pub const fn on_a_host(protection_keys: bool) -> Self {
+        if protection_keys { Self::Fault } else { Self::Unseen }
+    }
+}
+
+/// When a host's mappings follow page tables of User-Mode Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FollowTables {
     /// An entry that goes or grows old at once; one that comes with the next fault on it (measured: 5.10, 6.1).

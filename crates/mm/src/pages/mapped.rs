@@ -23,7 +23,7 @@ use units::Pfn;
 use crate::base::event::Trace;
 use crate::base::frame::PageFlags;
 use crate::base::ids::{FileAreaId, MappingId, MemcgId};
-use crate::base::layout::{FollowTables, PageTables};
+use crate::base::layout::{FollowTables, OldReads, PageTables};
 use crate::base::vmstat::MemcgStat;
 use crate::core::Core;
 use crate::version::rules::AdvisedAccess;
@@ -234,7 +234,7 @@ impl FileMaps {
             return Access::ReadOnly;
         }
         let was = *entry;
-        let is_seen = tables == PageTables::Hardware || write;
+        let is_seen = write || !matches!(tables, PageTables::UserMode { reads: OldReads::Unseen, .. });
         *entry = (was & !AHEAD) | if is_seen { YOUNG } else { 0 };
         let is_fault = (was & AHEAD) != 0 || (is_seen && (was & YOUNG) == 0);
         if is_fault && tables != PageTables::Hardware { Access::Fault } else { Access::Done }
@@ -278,7 +278,8 @@ impl FileMaps {
         let spec = self.list[id.0 as usize].spec;
         let first = !self.is_mapped(spec.mapping, spec.first + page);
         let entry = PRESENT | YOUNG | if writable { WRITABLE } else { 0 };
-        let is_late = ahead && core.page_tables == PageTables::UserMode(FollowTables::ByEntry);
+        let follows = matches!(core.page_tables, PageTables::UserMode { follow: FollowTables::ByEntry, .. });
+        let is_late = ahead && follows;
         let area = &mut self.list[id.0 as usize];
         area.accessed = true;
         area.set(page, entry | if is_late { AHEAD } else { 0 });

@@ -54,7 +54,7 @@ impl Reclaim {
 
     /// The entry of a page goes, or loses its accessed bit: where a host's mappings follow, one has to.
     pub(super) fn remap<T: Trace>(&mut self, core: &Core<T>, pfn: Pfn, report: &mut ChunkReport) {
-        let PageTables::UserMode(follow) = core.page_tables else { return };
+        let PageTables::UserMode { follow, .. } = core.page_tables else { return };
         let place = (core.alloc.frames.owner(pfn), core.alloc.frames.index(pfn));
         let last = core::mem::replace(&mut self.remapped, place);
         let is_neighbour = last.0 == place.0 && last.1.abs_diff(place.1) == 1;

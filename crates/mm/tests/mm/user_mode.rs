@@ -5,7 +5,7 @@
 use pagetide_mm::MemcgId;
 use pagetide_mm::base::frame::PageFlags;
 use pagetide_mm::base::ids::FileAreaId;
-use pagetide_mm::base::layout::{FollowTables, PageTables};
+use pagetide_mm::base::layout::{FollowTables, OldReads, PageTables};
 use pagetide_mm::pages::mapped::{Access, FileArea};
 use pagetide_mm::swapping::Accessed;
 
@@ -15,9 +15,13 @@ use crate::world::{CPU, World};
 const SEEN: Accessed = Accessed { is_huge: false, is_fault: false };
 const FAULT: Accessed = Accessed { is_huge: false, is_fault: true };
 
+const fn followed(follow: FollowTables, reads: OldReads) -> PageTables {
+    PageTables::UserMode { follow, reads }
+}
+
 fn boot(kernel: &str, follow: FollowTables) -> Swapping {
     let mut swapping = Swapping::new(kernel, &[], &[]);
-    swapping.world.mem.core.page_tables = PageTables::UserMode(follow);
+    swapping.world.mem.core.page_tables = followed(follow, OldReads::Unseen);
     swapping
 }
 
@@ -46,11 +50,15 @@ fn map_around(world: &mut World, group: MemcgId) -> FileAreaId {
 }
 
 #[test]
-fn a_page_whose_accessed_bit_was_taken_is_not_seen_read_and_is_written_by_a_fault() {
+fn a_page_whose_accessed_bit_was_taken_is_written_by_a_fault_and_read_by_one_where_there_are_protection_keys()
+{
     for (tables, read, write) in [
         (PageTables::Hardware, SEEN, SEEN),
-        (PageTables::UserMode(FollowTables::ByEntry), SEEN, FAULT),
-        (PageTables::UserMode(FollowTables::ByRun), SEEN, FAULT),
+        (followed(FollowTables::ByEntry, OldReads::Unseen), SEEN, FAULT),
+        (followed(FollowTables::ByRun, OldReads::Unseen), SEEN, FAULT),
+        // The read let it in with all rights, as it was dirty.
+        (followed(FollowTables::ByEntry, OldReads::Fault), FAULT, SEEN),
+        (followed(FollowTables::ByRun, OldReads::Fault), FAULT, SEEN),
     ] {
         let mut swapping = boot("linux-6.12", FollowTables::ByRun);
         swapping.world.mem.core.page_tables = tables;
@@ -91,6 +99,39 @@ fn a_run_of_neighbours_that_reclaim_unmaps_is_one_change_of_the_hosts_mappings()
             world.settle();
         }
         assert_eq!(world.remapped, remapped, "{follow:?}: bits taken, then pages");
+        world.mem.check_at_rest().expect("a sound machine");
+    }
+}
+
+/// A mapped page that is read between two looks of reclaim: `madvise(MADV_COLD)` on 256 pages of a file, then a read of
+/// each, takes 256 faults on a host with protection keys, and none on one without.
+///
+/// ```text
+///   look: bit taken      read: ?               look: is it accessed?
+///   without keys         nothing               no: it goes, and with it what the program uses
+///   with keys            a fault, bit set      yes: it stays
+/// ```
+#[test]
+fn reclaim_learns_of_reads_of_mapped_pages_where_the_host_has_protection_keys() {
+    for (reads, read, stays) in
+        [(OldReads::Unseen, Access::Done, false), (OldReads::Fault, Access::Fault, true)]
+    {
+        let Swapping { mut world, .. } = boot("linux-6.12", FollowTables::ByRun);
+        world.mem.core.page_tables = followed(FollowTables::ByRun, reads);
+        let group = world.group("A");
+        let area = map_around(&mut world, group);
+        for pass in 0..2 {
+            let mut sc = world.limit(group);
+            (sc.priority, sc.nr_to_reclaim) = (0, 1000);
+            let _ = world.pass(&mut sc);
+            world.settle();
+            if pass == 0 {
+                let mut access = || world.mem.access_area(area, 2, false);
+                assert_eq!([access(), access()], [read, Access::Done], "{reads:?}");
+            }
+        }
+        assert_eq!(world.page(2).is_some(), stays, "{reads:?}");
+        assert!(world.page(3).is_none(), "nobody read it");
         world.mem.check_at_rest().expect("a sound machine");
     }
 }

@@ -6,6 +6,7 @@
 use units::{Bytes, Nanos, PAGE_SIZE, parse_nanos, parse_size};
 
 use crate::hardware::device::{DeviceModel, IoScheduler};
+use crate::machines::UML;
 use crate::machines::server::SERVER;
 use crate::machines::spec::{MachineError, MachineSpec};
 
@@ -32,7 +33,7 @@ const LOG_MAX: u64 = 2 << 30;
 /// As many requests as a disk's queue holds.
 const GATHERS_MAX: u16 = 128;
 
-pub(super) const CHANGES: [Change; 15] = [
+pub(super) const CHANGES: [Change; 16] = [
     Change {
         name: "disk",
         takes: "`nvme`, `ssd`, `hdd`, `network`, or LATENCY:BETWEEN:BANDWIDTH:READAHEAD of a measured one, such as 92us:9us:2G:128k",
@@ -159,6 +160,14 @@ pub(super) const CHANGES: [Change; 15] = [
         takes: "how many writes a task gathers, and merges with what follows them, from 1 to 128",
         set: |spec, text| {
             spec.disk.gathers = number(text).filter(|requests| (1..=GATHERS_MAX).contains(requests))?;
+            Some(())
+        },
+    },
+    Change {
+        name: "protection_keys",
+        takes: "whether the host's CPU has them, `true` or `false` (`ospke` in its /proc/cpuinfo), of `guest-uml` alone",
+        set: |spec, text| {
+            spec.protection_keys = text.parse().ok().filter(|_| spec.name == UML)?;
             Some(())
         },
     },

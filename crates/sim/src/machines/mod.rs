@@ -18,7 +18,7 @@ mod spec;
 mod uml;
 
 use kernel::fs::Filesystem;
-use mm::base::layout::MemoryLayout;
+use mm::base::layout::{MemoryLayout, OldReads};
 use mm::version::presets::Version;
 pub use server::SERVER;
 pub use spec::{MachineError, MachineSpec};
@@ -58,6 +58,7 @@ const PLAIN: MachineSpec = MachineSpec {
     readahead: None,
     filesystem: Filesystem::Ext4,
     host_bandwidth: None,
+    protection_keys: false,
     source: "",
 };
 
@@ -221,7 +222,7 @@ pub fn build(text: &str, mem: Bytes, kernel: &Version) -> Result<(Hardware, Memo
             guest::layout(mem, kernel, spec.cpus)
         }
         UML => {
-            uml::follow(&mut hardware, kernel);
+            uml::follow(&mut hardware, kernel, OldReads::on_a_host(spec.protection_keys));
             uml::layout(mem, kernel, spec.cpus)
         }
         S390 => s390::layout(mem, spec.cpus),

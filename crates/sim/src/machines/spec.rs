@@ -48,6 +48,8 @@ pub struct MachineSpec {
     pub host_bandwidth: Option<u64>,
     /// Costs of operations on a core at 100 percent.
     pub costs: CostTable,
+    /// Whether its host's CPU has protection keys, where programs of a guest are programs of the host.
+    pub protection_keys: bool,
     /// Where these figures come from.
     pub source: &'static str,
 }

@@ -20,8 +20,9 @@
 //! does it by itself.
 //!
 //! # Page tables
-//! No hardware walks them: the host's mappings follow ([`PageTables::UserMode`]). So reclaim never learns that a page
-//! was read through a mapping again once it has looked, on hosts without protection keys; a write is a fault.
+//! No hardware walks them: the host's mappings follow ([`PageTables::UserMode`]). Once reclaim has looked at a page, a
+//! write to it is a fault. A read is one on hosts with protection keys (`+protection_keys=true`); on others, which the
+//! costs were measured on, reclaim never learns of it.
 //!
 //! # How fast it is
 //! The kernel runs at its host's speed, programs are dear to enter and leave: see [`COSTS`]. All of it has one CPU of
@@ -41,7 +42,7 @@ use kernel::machine::{
     Uniprocessor,
 };
 use mm::base::layout::{
-    FollowTables, HugeSupport, MemoryLayout, NodeLayout, PageTables, ZoneKind, ZoneLayout,
+    FollowTables, HugeSupport, MemoryLayout, NodeLayout, OldReads, PageTables, ZoneKind, ZoneLayout,
 };
 use mm::version::geometry::{Cache, FileCaches, SlabBuild};
 use mm::version::presets::Version;
@@ -106,18 +107,18 @@ pub(super) const COSTS: CostTable = CostTable::DEFAULT.with(&[
 ]);
 
 /// Sets how its kernel is built and started, and what depends on it.
-pub(super) fn follow(hardware: &mut Hardware, kernel: &Version) {
+pub(super) fn follow(hardware: &mut Hardware, kernel: &Version, reads: OldReads) {
     let measured = nearest(&MEASURED, kernel.base);
     hardware.build = KernelBuild {
         since_boot: Some(measured.since_boot),
-        page_tables: PageTables::UserMode(measured.follow),
+        page_tables: PageTables::UserMode { follow: measured.follow, reads },
         uniprocessor: (hardware.cpus == 1).then_some(Uniprocessor { page_lists: measured.page_lists }),
         preemption: Some(measured.preemption),
         stacks: Stacks::Contiguous,
-        first_process: process_cost(measured.follow),
-        process: process_cost(measured.follow),
+        first_process: process_cost(measured.follow, reads),
+        process: process_cost(measured.follow, reads),
         counts_buffers: true,
-        run: run_cost(measured.follow),
+        run: run_cost(measured.follow, reads),
         laid_out: LaidOut::JustBefore,
         requests_max: Some(64),
         request_pages_max: Some(32),
@@ -130,7 +131,7 @@ pub(super) fn follow(hardware: &mut Hardware, kernel: &Version) {
     for disk in hardware.devices.iter_mut().filter(|disk| disk.gathers == 0) {
         disk.gathers = measured.gathers;
     }
-    hardware.workload_file = Some(file_cost(measured.follow));
+    hardware.workload_file = Some(file_cost(measured.follow, reads));
     hardware.clock_of_ticks = true;
     if measured.follow == FollowTables::ByRun {
         let Nanos(remap) = hardware.costs.get(CostOp::Remap);
@@ -144,15 +145,28 @@ pub(super) fn follow(hardware: &mut Hardware, kernel: &Version) {
 /// Of 4 and 16 rounds of 16 and 64 processes that make a file or four, those of later rounds take 0.3 to 0.9 ms each
 /// more than those of the first, 1.3 to 1.9 ms up to 6.1; of 128 rounds of 1, 10 and 40 processes, 7 to 8 faults, and
 /// 13 to 15 up to 6.1, of which the second round has a half.
-const fn process_cost(follow: FollowTables) -> ProcessCost {
+const fn process_cost(follow: FollowTables, reads: OldReads) -> ProcessCost {
     let (before, after, grown) = match follow {
         FollowTables::ByEntry => (80, 66, Grown { faults: 13, remaps: 63 }),
         FollowTables::ByRun => (44, 32, Grown { faults: 8, remaps: 8 }),
     };
+    let inherited = inherited_reads(follow, reads);
     ProcessCost {
-        fork: OwnPages { anon: 13, kernel: 26, faults: before },
-        moved: Some(OwnPages { anon: 7, kernel: 3, faults: after }),
+        fork: OwnPages { anon: 13, kernel: 26, faults: before + inherited[0] },
+        moved: Some(OwnPages { anon: 7, kernel: 3, faults: after + inherited[1] }),
         grown: Some(grown),
+    }
+}
+
+/// Faults of a process on pages that it has from `fork` and only reads, before it is in its cgroup and after: `fork`
+/// takes their accessed bits in the child. The middle of runs of `small-files`, `sequential-readers`, `hot-and-stream`,
+/// `mapped-and-stream`, `containers` and `random-calls` with 1 to 64 processes, which take 24 to 70 each. Where a build
+/// of this program has its code makes 5 to 9 of them.
+const fn inherited_reads(follow: FollowTables, reads: OldReads) -> [u32; 2] {
+    match (reads, follow) {
+        (OldReads::Unseen, _) => [0, 0],
+        (OldReads::Fault, FollowTables::ByEntry) => [2, 43],
+        (OldReads::Fault, FollowTables::ByRun) => [2, 40],
     }
 }
 
@@ -162,10 +176,16 @@ const WATCHER_PAGES: u32 = 430;
 
 /// What is left without those processes of runs of a few pages: `mapped-and-stream`, `sequential-readers` and
 /// `small-files`, counted from where files are laid out and caches dropped.
-const fn run_cost(follow: FollowTables) -> RunCost {
+const fn run_cost(follow: FollowTables, reads: OldReads) -> RunCost {
+    let faults = match (follow, reads) {
+        (FollowTables::ByEntry, OldReads::Unseen) => 268,
+        (FollowTables::ByEntry, OldReads::Fault) => 273,
+        (FollowTables::ByRun, OldReads::Unseen) => 145,
+        (FollowTables::ByRun, OldReads::Fault) => 180,
+    };
     match follow {
-        FollowTables::ByEntry => RunCost { faults: 268, anon: WATCHER_PAGES, allocated: 70, freed: 70 },
-        FollowTables::ByRun => RunCost { faults: 145, anon: WATCHER_PAGES, allocated: 75, freed: 92 },
+        FollowTables::ByEntry => RunCost { faults, anon: WATCHER_PAGES, allocated: 70, freed: 70 },
+        FollowTables::ByRun => RunCost { faults, anon: WATCHER_PAGES, allocated: 75, freed: 92 },
     }
 }
 
@@ -173,15 +193,16 @@ const fn run_cost(follow: FollowTables) -> RunCost {
 /// faults, and 68 to 76 from 6.12 on; those of `containers` that time their calls take 25 and 10 more, which are left
 /// out (`pgfault` of the groups of 60 runs, without what their steps take). What reading the file costs is what is left
 /// of these runs.
-const fn file_cost(follow: FollowTables) -> FileCost {
-    let mut process = process_cost(follow);
+const fn file_cost(follow: FollowTables, reads: OldReads) -> FileCost {
+    let mut process = process_cost(follow, reads);
+    let inherited = inherited_reads(follow, reads);
     let (before, after, run) = match follow {
         FollowTables::ByEntry => (53, 192, RunCost { faults: 60, anon: 0, allocated: 40, freed: 20 }),
         FollowTables::ByRun => (38, 72, RunCost { faults: 25, anon: 0, allocated: 70, freed: 23 }),
     };
-    process.fork.faults = before;
+    process.fork.faults = before + inherited[0];
     if let Some(moved) = &mut process.moved {
-        (moved.faults, moved.anon) = (after, 13);
+        (moved.faults, moved.anon) = (after + inherited[1], 13);
     }
     FileCost { run, process }
 }
@@ -463,7 +484,7 @@ mod tests {
         let cost = |percent| {
             let mut hardware = Hardware::with_cpus(1);
             hardware.costs = COSTS.scale_percent(percent);
-            follow(&mut hardware, &kernel);
+            follow(&mut hardware, &kernel, OldReads::Unseen);
             hardware.costs.names().find(|(name, _)| *name == "syscall").map(|(_, nanos)| nanos)
         };
         assert_eq!((cost(100), cost(300)), (Some(Nanos(5_500)), Some(Nanos(16_500))));

@@ -239,7 +239,7 @@ end"#;
 
 /// Whether a guest on this host learns of reads of a page after it took the page's accessed bit: it maps the page to be
 /// executed alone then, which a CPU without protection keys lets programs read.
-pub(super) fn sees_reads() -> bool {
+pub fn sees_reads() -> bool {
     preload::host_has(&["ospke"])
 }
 

@@ -277,7 +277,7 @@ impl Lru {
 mod tests {
     use super::*;
     use crate::base::event::NoTrace;
-    use crate::base::layout::{FollowTables, MemoryLayout};
+    use crate::base::layout::{FollowTables, MemoryLayout, OldReads};
     use crate::base::sysctl::{Sysctl, Sysctls};
     use crate::version::presets::Version;
     use units::Pages;
@@ -292,7 +292,8 @@ mod tests {
             core.page_tables = tables;
             walks_page_tables(&core)
         };
-        let (hardware, nobody) = (PageTables::Hardware, PageTables::UserMode(FollowTables::ByRun));
+        let hardware = PageTables::Hardware;
+        let nobody = PageTables::UserMode { follow: FollowTables::ByRun, reads: OldReads::Fault };
         for (enabled, expected) in [("y", true), ("7", true), ("3", true), ("1", false), ("5", false)] {
             assert_eq!(walks("linux-6.12+lru-gen", hardware, enabled), expected, "{enabled}");
         }
