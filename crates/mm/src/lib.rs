@@ -233,6 +233,7 @@ pub mod compact {
     pub mod scanners;
     #[cfg(test)]
     mod scenes;
+    pub mod score;
     mod search;
     #[cfg(test)]
     mod search_scenes;

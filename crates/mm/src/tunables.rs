@@ -4,8 +4,8 @@
 
 use crate::base::sysctl::Sysctl;
 use crate::version::rules::{
-    DefragMode, GenForm, HugePages, LruKind, MarkGap, Rules, SwappinessRange, WatermarkBoost,
-    WatermarkScaleRange, Zswap,
+    Compaction, DefragMode, GenForm, HugePages, LruKind, MarkGap, ProactiveCompaction, Rules,
+    SwappinessRange, WatermarkBoost, WatermarkScaleRange, Zswap,
 };
 
 impl Rules {
@@ -28,6 +28,9 @@ impl Rules {
             }
             Sysctl::ZswapShrinkerEnabled => matches!(self.zswap, Zswap::ListPerGroup | Zswap::StoresAll),
             Sysctl::DefragMode => self.defrag_mode == DefragMode::Sysctl,
+            Sysctl::CompactionProactiveness => {
+                self.compaction == Compaction::On && self.proactive_compaction != ProactiveCompaction::None
+            }
             _ => true,
         }
     }
@@ -81,8 +84,9 @@ mod tests {
         let defrag = ["vm.defrag_mode"];
         let of_swap = [&lru_gen[..], &zswap, &shrinker].concat();
         let newer = [&defrag[..], &of_swap].concat();
-        assert_eq!(lacks("linux-2.6.32"), [&of_2632[..2], &defrag, &of_2632[2..], &of_swap].concat());
-        let boosted = [&of_2632[..1], &defrag, &of_2632[2..], &of_swap].concat();
+        let compacting = ["vm.compaction_proactiveness", "vm.defrag_mode"];
+        assert_eq!(lacks("linux-2.6.32"), [&of_2632[..2], &compacting, &of_2632[2..], &of_swap].concat());
+        let boosted = [&of_2632[..1], &compacting, &of_2632[2..], &of_swap].concat();
         assert_eq!(lacks("linux-2.6.32+watermark-boost"), boosted);
         assert_eq!(lacks("linux-5.10"), newer);
         assert_eq!(lacks("linux-6.1"), ["vm.defrag_mode", "zswap.shrinker_enabled"]);

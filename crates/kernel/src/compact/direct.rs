@@ -8,7 +8,7 @@ use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
 use mm::base::layout::ZoneId;
 use mm::base::vmstat::VmEvent;
-use mm::compact::state::{CompactPriority, CompactRequest, CompactResult};
+use mm::compact::state::{CompactGoal, CompactPriority, CompactRequest, CompactResult};
 use mm::version::rules::Compaction;
 use units::{Order, Pfn};
 
@@ -39,7 +39,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             priority,
             direct: true,
             may_fs: gfp.has(Gfp::FS),
-            whole_blocks: false,
+            goal: CompactGoal::Block,
         };
         let cpu = self.machine().current_cpu();
         let zones: Vec<ZoneId> = self.mem(|mem| mem.core.alloc.zonelist(cpu, gfp).to_vec());

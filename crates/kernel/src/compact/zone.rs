@@ -3,7 +3,9 @@
 use mm::base::event::{Trace, TraceEvent};
 use mm::base::layout::ZoneId;
 use mm::base::vmstat::VmEvent;
-use mm::compact::state::{CompactPriority, CompactRequest, CompactResult, CompactStep};
+use mm::compact::state::{CompactGoal, CompactPriority, CompactRequest, CompactResult, CompactStep};
+
+use mm::version::rules::ProactiveCompaction;
 
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};
@@ -24,10 +26,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             });
         });
         let mut moved = 0;
+        let by_itself = matches!(request.goal, CompactGoal::Score(_));
+        let node = self.mem(|mem| mem.core.alloc.zone(zone).node);
         let result = loop {
+            if by_itself && !self.kswapd_sleeps(node) {
+                break CompactResult::PartialSkipped;
+            }
             let cpu = self.machine().current_cpu();
             let step = self.mem(|mem| mem.compact_step(cpu, &mut run));
-            self.pay_for_compaction(&step, request.direct);
+            self.pay_for_compaction(&step, request);
             moved += step.moved_file + step.moved_anon;
             if let Some(result) = step.done {
                 break result;
@@ -46,14 +53,16 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         result
     }
 
-    fn pay_for_compaction(&self, step: &CompactStep, direct: bool) {
+    fn pay_for_compaction(&self, step: &CompactStep, request: CompactRequest) {
         let machine = self.machine();
         machine.charge(CostOp::CompactScanMigrate, step.migrate_scanned);
         machine.charge(CostOp::CompactScanFree, step.free_scanned);
         machine.charge(CostOp::MigratePage, step.moved_file + step.failed);
         machine.charge(CostOp::MigrateMappedPage, step.moved_anon);
         machine.charge(CostOp::PcpRefillPage, step.drained);
-        if !direct {
+        let counts = !matches!(request.goal, CompactGoal::Score(_))
+            || self.mem(|mem| mem.core.rules().proactive_compaction == ProactiveCompaction::Counted);
+        if !request.direct && counts {
             self.mem(|mem| {
                 mem.core.alloc.events.add(VmEvent::CompactDaemonMigrateScanned, step.migrate_scanned);
                 mem.core.alloc.events.add(VmEvent::CompactDaemonFreeScanned, step.free_scanned);

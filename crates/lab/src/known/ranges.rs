@@ -225,6 +225,7 @@ pub(crate) const SYSCTLS: &[(&str, Range)] = &[
     ("vm.dirty_writeback_centisecs", Count(0, 1000)),
     ("vm.swappiness", Count(0, 200)),
     ("vm.page-cluster", Count(0, 8)),
+    ("vm.compaction_proactiveness", Never("worlds have what each kernel starts with")),
     ("vm.defrag_mode", Never("only 6.15 and later have it")),
     ("vm.fragment_stall_order", Never("no kernel was released with it")),
     ("thp.enabled", Never("guests have no huge pages")),

@@ -1,7 +1,7 @@
 //! Whether compaction of a zone makes sense (MECHANISMS 12.1, MECHANISMS-6X 9.2): a question to marks
 //! and free lists alone, which reclaim asks as well as compaction.
 //!
-//! Left out: proactive compaction. Neighbours: [`crate::compact::run`], [`crate::reclaim::pass`].
+//! Neighbours: [`crate::compact::run`], [`crate::reclaim::pass`].
 
 use units::Order;
 

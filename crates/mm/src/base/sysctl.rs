@@ -65,6 +65,8 @@ sysctls! {
     Swappiness = "vm.swappiness", 0 ..= 200, 60, "preference for reclaiming anonymous memory (no effect without swap)";
     /// Pages that are read at once when one comes back from swap, as a power of two.
     PageCluster = "vm.page-cluster", 0 ..= 31, 3, "pages read from swap at once, as a power of two (no effect without swap)";
+    /// How eagerly kcompactd compacts by itself; 0 = not at all.
+    CompactionProactiveness = "vm.compaction_proactiveness", 0 ..= 100, 20, "how eagerly kcompactd makes blocks of 2 MiB by itself (0: off)";
     /// Whether pageblocks are kept whole: requests take from blocks of another type only once reclaim and compaction
     /// failed.
     DefragMode = "vm.defrag_mode", 0 ..= 1, 0, "keep pageblocks whole: mix mobility types only after reclaim and compaction failed (0: off)";

@@ -10,7 +10,7 @@
 //! pageblock, or since 5.1 the rest of one, so that no page is isolated between steps; free
 //! pages that were taken as targets stay with the run.
 //!
-//! Left out: capture of the freed block for the waiting task (5.1), contention on the zone lock, proactive compaction.
+//! Left out: capture of the freed block for the waiting task (5.1), contention on the zone lock.
 //! Next: [`crate::compact::scanners`] for the two scanners, [`crate::compact::search`] for the searches before
 //! them, [`crate::compact::migrate`].
 
@@ -24,9 +24,10 @@ use crate::alloc::suitable::{Suitability, suitable, suitable_for_whole_blocks};
 use crate::base::event::Trace;
 use crate::base::layout::ZoneId;
 use crate::base::vmstat::VmEvent;
+use crate::compact::score::zone_score;
 use crate::compact::searches::Searches;
 use crate::compact::state::{
-    CompactPriority, CompactRequest, CompactResult, CompactStep, Compaction, Compactor,
+    CompactGoal, CompactPriority, CompactRequest, CompactResult, CompactStep, Compaction, Compactor,
 };
 use crate::core::Core;
 use crate::lru::lists::Lru;
@@ -47,9 +48,10 @@ impl Compactor {
         request: CompactRequest,
     ) -> Result<Compaction, CompactResult> {
         let (order, highest) = (request.order, request.highest_zoneidx);
-        let found = match request.whole_blocks {
-            true => suitable_for_whole_blocks(&core.alloc, zone, order, highest),
-            false => suitable(&core.alloc, zone, order, request.flags, highest),
+        let found = match request.goal {
+            CompactGoal::Block => suitable(&core.alloc, zone, order, request.flags, highest),
+            CompactGoal::WholeBlocks => suitable_for_whole_blocks(&core.alloc, zone, order, highest),
+            CompactGoal::Score(_) => Suitability::Suitable,
         };
         match found {
             Suitability::Fits => return Err(CompactResult::Success),
@@ -63,10 +65,10 @@ impl Compactor {
         if state.free_cached < state.start {
             state.free_cached = state.last_block();
         }
-        if state.deferral.is_restarting(request.order) {
+        if request.searches() && state.deferral.is_restarting(request.order) {
             state.reset_skips();
         }
-        let whole = request.priority == CompactPriority::SyncFull;
+        let whole = request.is_of_whole_zone();
         let is_sync = usize::from(request.priority != CompactPriority::Async);
         let migrate_at = if whole { state.start } else { state.migrate_cached[is_sync] };
         let free_at = if whole { state.last_block() } else { state.free_cached };
@@ -102,7 +104,7 @@ impl Compactor {
         }
         self.isolate_and_migrate(core, lru, cache, anon, cpu, run, &mut step);
         let chunk = run.migrate_at & !(run.request.order.pages() - 1);
-        if run.last_migrated.is_some_and(|last| last < chunk) {
+        if run.request.searches() && run.last_migrated.is_some_and(|last| last < chunk) {
             // Freed pages merge only once they have left the CPU's lists.
             lru.drain(core, cpu);
             step.drained = core.alloc.drain_cpu_zone(cpu, run.zone);
@@ -128,11 +130,15 @@ impl Compactor {
         if run.given_up {
             return Some(CompactResult::Contended);
         }
+        if let CompactGoal::Score(most) = run.request.goal {
+            return (zone_score(&core.alloc.zone(run.zone).free_area) <= most)
+                .then_some(CompactResult::Success);
+        }
         // A block is always finished, to keep types from mixing in it later.
         if !run.migrate_at.is_multiple_of(run.block.pages()) {
             return None;
         }
-        if run.request.whole_blocks {
+        if run.request.goal == CompactGoal::WholeBlocks {
             let zone = core.alloc.zone(run.zone);
             let done = zone.above_in_whole_blocks(run.request.order, run.request.highest_zoneidx);
             return done.then_some(CompactResult::Success);

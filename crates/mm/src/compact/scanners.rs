@@ -86,7 +86,7 @@ impl Compactor {
             if block + run.block.pages() > run.free_at {
                 return None;
             }
-            let ignore_skip = run.request.priority == CompactPriority::SyncFull;
+            let ignore_skip = run.request.is_of_whole_zone();
             let skips = self.zones[run.zone.index()].skips(block);
             let skip = run.migrate_at == block && !ignore_skip && !found && skips;
             let is_source = is_source(core, run, block);
@@ -125,7 +125,7 @@ impl Compactor {
     ) -> u32 {
         let end = block + run.block.pages();
         let counts = core.rules().compact_search == CompactSearch::Counted;
-        let passes = run.request.priority != CompactPriority::SyncFull && run.migrate_at == block;
+        let passes = !run.request.is_of_whole_zone() && run.migrate_at == block;
         if !counts && passes && self.zones[run.zone.index()].skips(block) {
             // The search that found it has marked it.
             step.migrate_scanned += 1;
@@ -290,7 +290,7 @@ impl Compactor {
         if run.request.priority == CompactPriority::SyncFull {
             return true;
         }
-        if self.zones[run.zone.index()].skips(block) {
+        if !run.request.is_of_whole_zone() && self.zones[run.zone.index()].skips(block) {
             return false;
         }
         is_target_type(core, run, block)

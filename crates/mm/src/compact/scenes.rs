@@ -9,7 +9,8 @@ use std_alloc::vec::Vec;
 use units::{CpuId, Order, Pages, Pfn};
 
 use super::state::{
-    CompactPriority, CompactRequest, CompactResult, CompactStep, Compaction, Compactor, ZoneCompact,
+    CompactGoal, CompactPriority, CompactRequest, CompactResult, CompactStep, Compaction, Compactor,
+    ZoneCompact,
 };
 use crate::alloc::flags::AllocFlags;
 use crate::alloc::pageblock::HUGE_PAGES as PAGEBLOCK_PAGES;
@@ -141,7 +142,7 @@ const fn request(order: Order, priority: CompactPriority) -> CompactRequest {
         priority,
         direct: true,
         may_fs: true,
-        whole_blocks: false,
+        goal: CompactGoal::Block,
     }
 }
 

@@ -22,7 +22,7 @@ use crate::base::event::Trace;
 use crate::base::frame::FrameList;
 use crate::base::gfp::MigrateType;
 use crate::base::vmstat::VmEvent;
-use crate::compact::state::{CompactPriority, CompactStep, Compaction, Compactor};
+use crate::compact::state::{CompactStep, Compaction, Compactor};
 use crate::compact::targets::{is_target_type, isolate_free_block, isolate_free_in};
 use crate::core::Core;
 use crate::version::rules::CompactSearch;
@@ -50,7 +50,7 @@ impl Compactor {
         let (at, request) = (run.migrate_at, run.request);
         let begins = at == state.start;
         if core.rules().compact_search == CompactSearch::None
-            || request.priority == CompactPriority::SyncFull
+            || request.is_of_whole_zone()
             || !(begins || at.is_multiple_of(run.block.pages()))
             || request.order <= COSTLY_ORDER
             || (request.direct && request.want != MigrateType::Movable)
@@ -106,7 +106,7 @@ impl Compactor {
         wanted: u64,
         step: &mut CompactStep,
     ) {
-        if run.request.order == Order(0) || core.rules().compact_search == CompactSearch::None {
+        if !run.request.searches() || core.rules().compact_search == CompactSearch::None {
             return;
         }
         let state = &self.zones[run.zone.index()];

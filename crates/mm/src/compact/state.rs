@@ -87,8 +87,32 @@ pub struct CompactRequest {
     pub direct: bool,
     /// File pages may be moved (`__GFP_FS`).
     pub may_fs: bool,
-    /// Pageblocks are to be whole up to the high mark, not one block be free (`vm.defrag_mode`).
-    pub whole_blocks: bool,
+    /// When it is enough.
+    pub goal: CompactGoal,
+}
+
+/// What a run of compaction is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CompactGoal {
+    /// A free block of the order, for the type.
+    Block,
+    /// Whole pageblocks that are free, up to the high mark (`vm.defrag_mode`).
+    WholeBlocks,
+    /// A zone with this score at most ([`crate::compact::score`]). It goes through the whole zone, whatever was found
+    /// before, and does not search.
+    Score(u64),
+}
+
+impl CompactRequest {
+    /// Begins at both ends of the zone, and looks at pageblocks that had nothing (`whole_zone`, `ignore_skip_hint`).
+    pub(super) fn is_of_whole_zone(&self) -> bool {
+        self.priority == CompactPriority::SyncFull || matches!(self.goal, CompactGoal::Score(_))
+    }
+
+    /// Looks through lists of free blocks before it scans.
+    pub(super) fn searches(&self) -> bool {
+        !matches!(self.goal, CompactGoal::Score(_))
+    }
 }
 
 /// What one step did: for CPU time and counters.

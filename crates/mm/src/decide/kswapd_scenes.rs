@@ -13,7 +13,7 @@ use crate::base::gfp::MigrateType;
 use crate::base::ids::MemcgId;
 use crate::base::layout::ZoneKind;
 use crate::base::vmstat::{MemcgStat, VmEvent};
-use crate::compact::state::{CompactPriority, CompactRequest};
+use crate::compact::state::{CompactGoal, CompactPriority, CompactRequest};
 use crate::decide::balance::{Balance, BalanceNext};
 use crate::decide::kswapd::{FallAsleep, Job, Request, SleepNext};
 use crate::decide::scene::Zones;
@@ -439,7 +439,7 @@ fn compact(zones: &mut Zones) -> u64 {
         priority: CompactPriority::SyncLight,
         direct: true,
         may_fs: true,
-        whole_blocks: false,
+        goal: CompactGoal::Block,
     };
     let before = zones.mem.core.alloc.events.get(VmEvent::CompactMigrateScanned);
     let zone = zones.zone(ZoneKind::Normal);

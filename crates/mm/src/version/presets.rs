@@ -134,7 +134,7 @@ const RULES_2632: Rules = Rules {
     reserve_count: ReserveCount::Whole,
     compact_folios: CompactFolios::Single,
     compact_search: CompactSearch::None,
-    kcompactd_wait: KcompactdWait::Woken,
+    proactive_compaction: ProactiveCompaction::None,
     compact_retry: CompactRetry::AsItWas,
     first_compaction: FirstCompaction::PutOff,
     readahead_folios: ReadaheadFolios::Single,
@@ -325,7 +325,7 @@ const RULES_57: Rules = RULES_55.edited(&[
 
 const RULES_510: Rules = RULES_57.edited(&[
     Rule::StatFreshness(StatFreshness::Batched),
-    Rule::KcompactdWait(KcompactdWait::HalfSecond),
+    Rule::ProactiveCompaction(ProactiveCompaction::Uncounted),
     Rule::EvictionAge(EvictionAge::Target),
     Rule::ActivationAge(ActivationAge::Scans),
     Rule::ReadaheadReclaim(ReadaheadReclaim::SparesFilesystems),
@@ -370,6 +370,7 @@ const RULES_61: Rules = RULES_510.edited(&[
 ]);
 
 const RULES_612: Rules = RULES_61.edited(&[
+    Rule::ProactiveCompaction(ProactiveCompaction::Counted),
     Rule::StatFreshness(StatFreshness::Periodic),
     Rule::ReadaheadMiss(ReadaheadMiss::LooksBack),
     Rule::ReadaheadGap(ReadaheadGap::Beyond),

@@ -108,7 +108,7 @@ rules! {
     reserve_count: ReserveCount,
     compact_folios: CompactFolios,
     compact_search: CompactSearch,
-    kcompactd_wait: KcompactdWait,
+    proactive_compaction: ProactiveCompaction,
     compact_retry: CompactRetry,
     first_compaction: FirstCompaction,
     readahead_folios: ReadaheadFolios,

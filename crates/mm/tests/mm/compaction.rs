@@ -10,7 +10,7 @@ use mm::base::ids::{AnonId, MappingId};
 use mm::base::layout::{HugeSupport, MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
 use mm::base::sysctl::Sysctls;
 use mm::base::vmstat::VmEvent;
-use mm::compact::state::{CompactPriority, CompactRequest, CompactResult};
+use mm::compact::state::{CompactGoal, CompactPriority, CompactRequest, CompactResult};
 use mm::pages::cache::Prepared;
 use mm::pages::tree::Slot;
 use mm::reclaim::run::ScanControl;
@@ -68,7 +68,7 @@ fn request(order: u8, priority: CompactPriority) -> CompactRequest {
         priority,
         direct: true,
         may_fs: true,
-        whole_blocks: false,
+        goal: CompactGoal::Block,
     }
 }
 

@@ -122,9 +122,10 @@ fn every_version_decides_as_its_sources_say() {
       CompactSearch(Any): 5.3 5.4 5.5 5.7 5.10
       CompactSearch(UpperHalf): 6.1
       CompactSearch(Counted): 6.12 7.2
-    when kcompactd looks for requests
-      KcompactdWait(Woken): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7
-      KcompactdWait(HalfSecond): 5.10 6.1 6.12 7.2
+    what kcompactd does by itself
+      ProactiveCompaction(None): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7
+      ProactiveCompaction(Uncounted): 5.10 6.1
+      ProactiveCompaction(Counted): 6.12 7.2
     retries after compaction withdrew
       CompactRetry(AsItWas): 2.6.32 4.19 4.20-rc1 5.3
       CompactRetry(Harder): 5.4 5.5 5.7 5.10 6.1 6.12 7.2

@@ -27,6 +27,7 @@ mod pauses;
 mod plugged_pages;
 mod pressure;
 mod proactive;
+mod proactive_compaction;
 mod program;
 mod readahead;
 mod rules;

@@ -146,15 +146,19 @@ decisions! {
         Counted,
     }
 
-    /// When kcompactd looks whether somebody wants blocks. Who finds that no zone can be compacted leaves a request and
-    /// does not wake it.
+    /// What kcompactd does that nobody woke it for ([`crate::compact::score`]; 5.9, "mm: proactive compaction"). With it,
+    /// it looks each half second, also for requests: who finds that no zone can be compacted leaves one and does not wake
+    /// it.
     ///
-    /// Measured by `mm_compaction_kcompactd_wake` of 5.10.46 to 7.2.7: 0.51 s after the last one, and nobody woke it.
-    KcompactdWait = "when kcompactd looks for requests" {
-        /// When it is woken.
-        Woken,
-        /// And half a second after its last look (5.9, with proactive compaction).
-        HalfSecond,
+    /// Measured by `mm_compaction_kcompactd_wake` of 5.10.46 to 7.2.7: 0.51 s after the last one, and nobody woke it; by
+    /// `compact_migrate_scanned` with and without `vm.compaction_proactiveness=0`.
+    ProactiveCompaction = "what kcompactd does by itself" {
+        /// Nothing.
+        None,
+        /// Compacts a fragmented node, which `compact_daemon_*_scanned` leaves out (5.9).
+        Uncounted,
+        /// Compacts it, and counts that as its other work (after 6.1, up to 6.12).
+        Counted,
     }
 
     /// What a request does after compaction withdrew, that is, was put off, saw a part of a zone only or
