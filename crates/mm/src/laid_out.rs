@@ -1,6 +1,6 @@
-//! What laying out a file leaves behind on the lists of a CPU.
+//! What laying out a file leaves behind on the lists of a CPU, and of its inode.
 //!
-//! Left out: the inode of the file and its buffers. Neighbours: [`crate::alloc::pcp`] for the lists,
+//! Left out: buffers. Neighbours: [`crate::alloc::pcp`] for the lists,
 //! [`crate::alloc::run`] for kernel memory that was there before.
 
 use std_alloc::vec::Vec;
@@ -34,7 +34,7 @@ impl<T: Trace> Memory<T> {
             if step == 0 {
                 break;
             }
-            let nodes = self.take_nodes(cpu, step.div_ceil(SLOTS as u64));
+            let nodes = self.take_objects(cpu, Cache::TreeNode, step.div_ceil(SLOTS as u64));
             self.core.alloc.take_singles(cpu, step, &mut taken);
             each(&taken);
             self.free_nodes(cpu, core::mem::replace(&mut dropped, nodes));
@@ -45,32 +45,49 @@ impl<T: Trace> Memory<T> {
         self.core.alloc.events = events;
     }
 
-    fn free_nodes(&mut self, cpu: CpuId, nodes: Vec<Object>) {
-        for node in nodes {
-            self.free_object(cpu, node);
+    /// Objects of a file that was written before, one of each cache, which nobody counts; none where there is no memory
+    /// for all of them without reclaim.
+    pub fn objects_of_file(&mut self, cpu: CpuId, caches: &[Cache]) -> Option<Vec<Object>> {
+        let events = self.core.alloc.events.clone();
+        let objects: Vec<Object> =
+            caches.iter().flat_map(|&cache| self.take_objects(cpu, cache, 1)).collect();
+        let is_whole = objects.len() == caches.len();
+        let (kept, left) = if is_whole { (Some(objects), Vec::new()) } else { (None, objects) };
+        self.free_objects(cpu, left);
+        self.core.alloc.events = events;
+        kept
+    }
+
+    fn free_objects(&mut self, cpu: CpuId, objects: Vec<Object>) {
+        for object in objects {
+            self.free_object(cpu, object);
         }
+    }
+
+    fn free_nodes(&mut self, cpu: CpuId, nodes: Vec<Object>) {
+        self.free_objects(cpu, nodes);
         while self.core.slabs.needs_grace_period() {
             self.grace_period_ended(cpu);
         }
         self.core.slabs.take_rcu_request();
     }
 
-    /// So many nodes, if there is memory for them without reclaim.
-    fn take_nodes(&mut self, cpu: CpuId, count: u64) -> Vec<Object> {
-        let (order, mobility) = self.core.slabs.request(Cache::TreeNode);
+    /// So many objects, as far as there is memory for them without reclaim.
+    fn take_objects(&mut self, cpu: CpuId, cache: Cache, count: u64) -> Vec<Object> {
+        let (order, mobility) = self.core.slabs.request(cache);
         let gfp = Gfp::NOFS | mobility;
-        let mut nodes = Vec::new();
-        while (nodes.len() as u64) < count {
-            match self.alloc_object(cpu, Cache::TreeNode, MemcgId::ROOT) {
-                ObjectAlloc::Done(node) => nodes.push(node),
+        let mut objects = Vec::new();
+        while (objects.len() as u64) < count {
+            match self.alloc_object(cpu, cache, MemcgId::ROOT) {
+                ObjectAlloc::Done(object) => objects.push(object),
                 ObjectAlloc::NeedsSlab => {
                     let flags = self.core.alloc.fast_flags(cpu, gfp);
                     let Some(slab) = self.core.alloc.alloc(cpu, gfp, order, flags).page else { break };
-                    self.grow_slab(cpu, Cache::TreeNode, MemcgId::ROOT, slab);
+                    self.grow_slab(cpu, cache, MemcgId::ROOT, slab);
                 }
                 ObjectAlloc::NeedsCharge { .. } => unreachable!("the root pays for nothing"),
             }
         }
-        nodes
+        objects
     }
 }

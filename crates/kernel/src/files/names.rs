@@ -16,6 +16,8 @@ use mm::MemcgId;
 use mm::base::event::Trace;
 use mm::base::ids::DentryId;
 use mm::fs::dentry::Name;
+use mm::fs::inode::InodeObjects;
+use mm::version::geometry::Cache;
 use units::{Bytes, PAGE_SIZE, Pages, Pfn};
 
 use crate::cache::window::READAHEAD_PAGES_MAX;
@@ -55,7 +57,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if files.find(&directory, name).is_some() {
             return Err(Errno::Exist);
         }
-        files.lay_out(&directory, name, pages, size.0);
+        let number = files.lay_out(&directory, name, pages, size.0);
+        drop(files);
         if let Some(parent) = self.dentry_of(&directory) {
             // It exists since long ago, so nobody found that it does not.
             self.mem(|mem| mem.forget_negative(parent, name));
@@ -70,8 +73,28 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 mem.pass_file(cpu, Pages(pages.into()), LAY_OUT_STEP, each);
             });
             self.shared.shares.borrow_mut().add(MemcgId::ROOT, self.machine().now(), pages.into());
+            self.keep_in_memory(&directory, name, number);
         }
         Ok(())
+    }
+
+    /// A file that was written just before has its dentry and its inode in memory, if there is room.
+    fn keep_in_memory(&self, directory: &Inode, name: Name, number: u32) {
+        let Some(parent) = self.dentry_of(directory) else { return };
+        let cpu = self.machine().current_cpu();
+        let (of_inode, _) = self.shared.filesystem.inode_objects(true);
+        let caches = [&[Cache::Dentry], of_inode].concat();
+        let Some(objects) = self.mem(|mem| mem.objects_of_file(cpu, &caches)) else { return };
+        let mapping = self.mem(|mem| mem.mapping_create());
+        let inode = self.shared.files.borrow_mut().bring_in(number, mapping);
+        inode.opens.set(1);
+        self.mem(|mem| {
+            let [dentry, inode, extra] = [objects[0], objects[1], objects[2]];
+            let log_item = objects.get(3).copied();
+            mem.attach_inode(mapping, InodeObjects { number, inode, extra, log_item });
+            mem.add_dentry(parent, name, dentry, Some(mapping));
+        });
+        self.put_inode(&inode);
     }
 
     /// Creates a file or directory in a directory, which the caller holds. It is held, and was changed in a

@@ -181,8 +181,9 @@ impl Files {
         self.inodes.last()
     }
 
-    /// Makes a file that is laid out, with all of its blocks, away from those of others: on the disk alone.
-    pub(crate) fn lay_out(&mut self, directory: &Inode, name: Name, pages: u32, size: u64) {
+    /// Makes a file that is laid out, with all of its blocks, away from those of others: on the disk alone. Returns the
+    /// number of its inode.
+    pub(crate) fn lay_out(&mut self, directory: &Inode, name: Name, pages: u32, size: u64) -> u32 {
         let number = self.inodes.take_number();
         let mut inode = Inode::new(number, NO_MAPPING, size);
         (inode.metadata, inode.device) = (Metadata::LaidOut, directory.device);
@@ -193,6 +194,7 @@ impl Files {
         self.add_name(directory, name, number);
         let index = directory.directory.expect("a directory") as usize;
         self.directories[index].note_laid_out();
+        number
     }
 
     fn align(&mut self, device: u16) {

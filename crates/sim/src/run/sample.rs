@@ -121,17 +121,22 @@ impl Sampler {
     pub(crate) fn beforehand<T>(&mut self, kernel: &SimKernel, happens: impl FnOnce() -> T) -> T {
         let before = self.row(kernel);
         let result = happens();
+        self.was_beforehand(kernel, &before);
+        result
+    }
+
+    /// What has happened since `before`, a [`Self::row`], is as if it had been so from the beginning.
+    pub(crate) fn was_beforehand(&mut self, kernel: &SimKernel, before: &[u64]) {
         let after = self.row(kernel);
         for (_, row) in &mut self.rows {
             for (value, (before, after)) in row.iter_mut().zip(before.iter().zip(&after)) {
                 *value = (*value + after).saturating_sub(*before);
             }
         }
-        result
     }
 
     /// What the machine has; groups come behind it.
-    fn row(&mut self, kernel: &SimKernel) -> Vec<u64> {
+    pub(crate) fn row(&mut self, kernel: &SimKernel) -> Vec<u64> {
         let mut row = Vec::with_capacity(self.columns.len());
         kernel.mem(|mem| mem.vmstat().for_each(|(name, value)| self.put(&mut row, name, value)));
         pressure(kernel, MemcgId::ROOT).for_each(|(name, value)| self.put(&mut row, name, value));

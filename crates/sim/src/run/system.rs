@@ -9,7 +9,7 @@ use std::future::Future;
 use std::rc::Rc;
 
 use kernel::cgroup::files::group_of;
-use kernel::machine::{CostOp, TaskId};
+use kernel::machine::{CostOp, LaidOut, TaskId};
 use kernel::{
     AnonMapping, Errno, HugeAdvice, Machine, MapHow, OpenFile, Process, QueueId, SharedFile, WaitReason,
 };
@@ -19,8 +19,8 @@ use mm::pages::mapped::AccessAdvice;
 use units::{Bytes, CpuId, Nanos, NodeId, Pages, Seed};
 use workload::Outcome;
 use workload::system::{
-    Advice, CpuTime, FileAdvice, FileMapping, Gate, OpenMode, Portable, SharedMemory, System, SystemError,
-    TaskSpec,
+    ALL_CACHES, Advice, CpuTime, FileAdvice, FileMapping, Gate, OpenMode, Portable, SharedMemory, System,
+    SystemError, TaskSpec,
 };
 
 use crate::engine::sim::{Sim, SimKernel};
@@ -677,6 +677,19 @@ impl System for SimSystem {
 
     async fn drop_caches(&self, mask: u8) -> Result<(), SystemError> {
         self.kernel.drop_caches(mask).await.map_err(failed("write", "vm.drop_caches"))
+    }
+
+    /// Where files were laid out just before, their inodes are in memory until then.
+    async fn begin_cold(&self) -> Result<(), SystemError> {
+        if self.kernel.machine().build().laid_out == LaidOut::LongAgo {
+            return self.drop_caches(ALL_CACHES).await;
+        }
+        let before = self.sampler.borrow_mut().row(&self.kernel);
+        let events = self.kernel.mem(|mem| mem.core.alloc.events.clone());
+        let dropped = self.drop_caches(ALL_CACHES).await;
+        self.kernel.mem(|mem| mem.core.alloc.events = events);
+        self.sampler.borrow_mut().was_beforehand(&self.kernel, &before);
+        dropped
     }
 
     async fn sysctl_read(&self, name: &str) -> Result<String, SystemError> {

@@ -2,9 +2,11 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use kernel::Filesystem;
-use pagetide_sim::run::{Checks, verify};
+use pagetide_sim::run::{Checks, run, verify};
 use pagetide_sim::{Program, SimResult, SimRun, Statistics, machines};
 use units::{Bytes, Nanos};
 use workload::{System, Workload};
@@ -102,4 +104,33 @@ fn workers_keep_their_part_of_the_working_set_and_give_back_what_a_work_took() {
     let kept = 256 * MIB * 98 / 100 * 6 / 10 / 4096;
     let most = kept + 6 * (6 * MIB / 4096) + 6 * 256 + 1000; // tasks have buffers and stacks
     assert!(pages.iter().all(|pages| (kept - 100..most).contains(pages)), "{kept} to {most}: {pages:?}");
+}
+
+/// Slab pages more at the end than at the beginning, with 3,000 small files that walkers look at.
+fn slab_of_walks(machine: &str) -> u64 {
+    let kernel = mm::Version::parse("linux-6.12").expect("a kernel");
+    let (hardware, layout) = machines::build(machine, Bytes(512 * MIB), &kernel).expect("a machine");
+    let changed = [
+        ("threads", "1"),
+        ("directories", "1"),
+        ("working_set", "1M"),
+        ("tree_files", "3000"),
+        ("files", "2"),
+    ];
+    let params = [&SMALL[..], &changed].concat();
+    let workload = Workload::new("simoop", params).expect("its parameters");
+    let spec = SimRun::new(Program::Workload(workload), kernel, hardware, layout);
+    let result = run(&spec, Arc::new(AtomicBool::new(false)), |_| {}).expect("it ends");
+    let column = result.columns.iter().position(|name| name == "nr_slab_reclaimable").expect("it is sampled");
+    let [(_, first), .., (_, last)] = &result.rows[..] else { panic!("it is sampled") };
+    last[column].saturating_sub(first[column])
+}
+
+/// A guest makes its files just before a run, and their inodes and dentries are in memory when it begins. Walks over 3,270
+/// files in one of 6.12 left 14 slab pages; where files were written long ago each is read.
+#[test]
+fn walkers_in_a_guest_find_inodes_in_memory_that_were_made_just_before() {
+    let [guest, machine] = ["guest-uml", "vm-2cpu"].map(slab_of_walks);
+    // Files that workers write are new in both.
+    assert!(machine > guest + 700, "{guest} pages in a guest, {machine} elsewhere");
 }
