@@ -16,8 +16,7 @@ use crate::worlds::{Judged, age, is_run};
 const KEPT: usize = 10;
 
 /// A counter that is more than 10 % off in some worlds.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Disagreement {
     pub(crate) counter: String,
     pub(crate) scope: String,

@@ -2,7 +2,7 @@
 //!
 //! | name | what it prints | from |
 //! |---|---|---|
-//! | `worlds DIR...` | nothing; it writes `data/worlds.toml` and `known-error.csv` of `lab` | folders of worlds |
+//! | `worlds [DIR...]` | nothing; it writes `data/worlds` and `known-error.csv` of `lab` | folders of worlds, or those kept |
 //! | `fidelity` | `docs/fidelity.md`: how near the model is to real kernels | what `worlds` and `hits` made |
 //! | `rows [SCENARIO...]` | rows that the model was fitted to, with their commands | `data/*reference.toml` |
 //! | `hits [--check]` | `data/hits.csv`: how many of them hit; or where fewer do | `data/*reference.toml` |
@@ -40,7 +40,7 @@ use std::process::ExitCode;
 
 use lab::Control;
 
-const USAGE: &str = "name one: worlds DIR..., fidelity, rows [SCENARIO...], hits [--check], real [--check | RUN...], cases [--check | [--model] NAME...], slab-skew, sources [--kept], workloads, size-samples, sizes [--table | PROGRAM...]";
+const USAGE: &str = "name one: worlds [DIR...], fidelity, rows [SCENARIO...], hits [--check], real [--check | RUN...], cases [--check | [--model] NAME...], slab-skew, sources [--kept], workloads, size-samples, sizes [--table | PROGRAM...]";
 
 fn main() -> ExitCode {
     match run() {
@@ -58,7 +58,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     let control = Control::default();
     let document = match arguments[..] {
         ["worlds", ref folders @ ..] => return worlds::keep(folders),
-        ["fidelity"] => fidelity::to_markdown(),
+        ["fidelity"] => fidelity::to_markdown()?,
         ["rows", ref names @ ..] => rows::to_markdown(&rows::rows(names, 0)?),
         ["hits"] => hits::write(&hits::count(&rows::rows(&[], 0)?)),
         ["hits", "--check"] => return hits::check(&hits::count(&rows::rows(&[], 0)?)),

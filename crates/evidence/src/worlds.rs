@@ -1,8 +1,9 @@
-//! Folders of worlds to what the repository keeps of them: `crates/lab/data/known-error.csv`, which is part of the
-//! program, and `data/worlds.toml`, which says what ran and where the model is farthest off.
+//! Worlds that the repository keeps: their tables in `data/worlds`, and what the program knows of them,
+//! `crates/lab/data/known-error.csv`.
 //!
-//! All folders that count are given at once: the files hold these and no others. Left out: what a counter is about,
-//! see `mechanism.rs`; how the files are shown, see `fidelity.rs`.
+//! The tables have what ran for real, so that a changed model can be held to it where no kernel runs:
+//! `pagetide worlds --real-of crates/evidence/data/worlds/6.12`. All folders that count are given at once: what is kept
+//! holds these and no others. Left out: what a counter is about, see `mechanism.rs`; how it is shown, see `fidelity.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -12,31 +13,27 @@ use std::path::Path;
 use lab::known::{self, ALL, COUNTS, KnownError, POOL, TIMES};
 use lab::worlds::Class;
 use recording::chunk::FactKind;
-use recording::worlds::{WorldRow, read_worlds};
+use recording::worlds::{WorldRow, read_worlds, write_worlds};
 
 use crate::disagreement::{Disagreement, disagreements};
 use crate::mechanism::{is_of_reclaim, is_time};
 
-/// Where both files are.
+/// What the program knows.
 const KNOWN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../lab/data/known-error.csv");
-const RAN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/worlds.toml");
-/// What [`RAN`] begins with.
-const HEAD: &str =
-    "# Made by `cargo run --release -p pagetide-evidence -- worlds DIR...`; not edited by hand.\n\n";
+/// A folder for each kernel.
+const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/worlds");
 
-/// What `data/worlds.toml` says.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
+/// What ran, and how far off the model is.
+#[derive(Debug)]
 pub(crate) struct Ran {
-    /// Of each folder, what ran.
+    /// Of each kernel, what ran.
     pub(crate) folder: Vec<Folder>,
     /// Where the model is farthest off.
     pub(crate) disagreement: Vec<Disagreement>,
 }
 
 /// Worlds of one kernel.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug)]
 pub(crate) struct Folder {
     /// What ran for real.
     pub(crate) real: String,
@@ -59,40 +56,62 @@ pub(crate) struct Judged<'a> {
     pub(crate) class: Class,
 }
 
-/// Reads the folders and writes both files.
+/// The rows of a kernel's worlds, by the name of its model.
+type Worlds = Vec<(String, Vec<WorldRow>)>;
+
+/// Keeps the worlds of these folders, or those that are kept, and writes what the program knows of them.
 pub(crate) fn keep(folders: &[&str]) -> Result<(), Box<dyn Error>> {
-    if folders.is_empty() {
-        return Err("name the folders that `pagetide worlds --out` made".into());
+    let all = if folders.is_empty() { read_kept()? } else { read(folders)? };
+    if !folders.is_empty() {
+        for (_, rows) in &all {
+            let folder = Path::new(KEPT).join(release(rows));
+            fs::create_dir_all(&folder)?;
+            write_worlds(&folder.join(lab::worlds::TABLE), rows)?;
+        }
     }
-    let mut all: Vec<(String, Vec<WorldRow>)> = Vec::new();
+    fs::write(KNOWN, known::write(&known_errors(&judged(&all))))?;
+    Ok(())
+}
+
+/// The worlds of all folders, those of a kernel together.
+fn read(folders: &[&str]) -> Result<Worlds, Box<dyn Error>> {
+    let mut all: BTreeMap<Vec<u32>, (String, Vec<WorldRow>)> = BTreeMap::new();
     for folder in folders {
         let rows = read_worlds(&Path::new(folder).join(lab::worlds::TABLE))?;
         let kernel = kernel_of(&rows).ok_or_else(|| format!("`{folder}` has no worlds"))?;
         if rows.iter().all(|row| row.real.is_empty()) {
             return Err(format!("nothing ran for real in the worlds of `{folder}`").into());
         }
-        let seeds = |rows: &[WorldRow]| rows.iter().map(|row| row.seed).collect::<BTreeSet<_>>();
-        let twice = all.iter().filter(|(other, _)| *other == kernel);
-        if twice.flat_map(|(_, rows)| seeds(rows)).any(|seed| seeds(&rows).contains(&seed)) {
+        let (_, before) = all.entry(age(&kernel)).or_insert_with(|| (kernel.clone(), Vec::new()));
+        let there: BTreeSet<u64> = before.iter().map(|row| row.seed).collect();
+        if rows.iter().any(|row| there.contains(&row.seed)) {
             return Err(format!("worlds of {kernel} in `{folder}` are in another folder, too").into());
         }
-        all.push((kernel, rows));
+        before.extend(rows);
+        before.sort_by_key(|row| row.seed); // Stable: the rows of a world stay in their order.
     }
-    all.sort_by_key(|(kernel, rows)| (age(kernel), rows[0].seed));
-    let judged = judged(&all);
-    let ran = Ran {
-        folder: all.iter().map(|(kernel, rows)| ran(kernel, rows)).collect(),
-        disagreement: disagreements(&judged, &all),
-    };
-    let known = known_errors(&judged);
-    fs::write(KNOWN, known::write(&known))?;
-    fs::write(RAN, HEAD.to_owned() + &toml::to_string(&ran)?)?;
-    Ok(())
+    Ok(all.into_values().collect())
 }
 
-/// What the repository keeps.
-pub(crate) fn kept() -> Ran {
-    toml::from_str(include_str!("../data/worlds.toml")).expect("the embedded file is well-formed")
+fn read_kept() -> Result<Worlds, Box<dyn Error>> {
+    let folders = fs::read_dir(KEPT)?.map(|entry| Ok(entry?.path().display().to_string()));
+    let folders = folders.collect::<Result<Vec<_>, std::io::Error>>()?;
+    read(&folders.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// What of a real kernel's name tells one from another.
+fn release(rows: &[WorldRow]) -> &str {
+    let kernel = &rows[0].kernel;
+    kernel.split_once(':').map_or(kernel, |(_, release)| release)
+}
+
+/// What is kept.
+pub(crate) fn kept() -> Result<Ran, Box<dyn Error>> {
+    let all = read_kept()?;
+    Ok(Ran {
+        folder: all.iter().map(|(kernel, rows)| ran(kernel, rows)).collect(),
+        disagreement: disagreements(&judged(&all), &all),
+    })
 }
 
 /// Older releases come first.

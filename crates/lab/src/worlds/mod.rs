@@ -336,13 +336,14 @@ impl WorldsPlan {
         self.real.as_ref().unwrap_or(&self.model).name()
     }
 
-    /// Looks whether the real kernel is here, before anything begins.
+    /// Looks whether the real kernel is here, before anything begins, if a world needs it.
     ///
     /// # Errors
     /// It is not, or does not run here.
     pub fn check(&self, policy: &HostPolicy) -> Result<(), LabError> {
         // A world may have too little memory for itself, which its row says; a kernel that is not here runs none.
-        let worlds = self.seeds.clone().filter_map(|seed| self.world(seed).ok()).take(WORLDS_CHECKED);
+        let worlds = self.seeds.clone().filter_map(|seed| self.world(seed).ok());
+        let worlds = worlds.filter(|world| !self.is_known(world)).take(WORLDS_CHECKED);
         unless_all_fail(worlds.map(|world| real::check(&world.real, policy).map(drop)))
     }
 

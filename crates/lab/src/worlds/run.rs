@@ -143,6 +143,11 @@ impl WorldsPlan {
         Ok((super::summary::summary(&rows), interrupted))
     }
 
+    /// Whether the real side of a world is known already.
+    pub(super) fn is_known(&self, world: &World) -> bool {
+        known_real(world, &self.known).is_some()
+    }
+
     /// The rows of one world; none where it was stopped.
     fn rows(&self, seed: u64, control: &WorldsControl) -> Option<Vec<WorldRow>> {
         let kernel = self.kernel_label();
