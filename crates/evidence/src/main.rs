@@ -2,7 +2,7 @@
 //!
 //! | name | what it prints | from |
 //! |---|---|---|
-//! | `worlds [DIR...]` | nothing; it writes `data/worlds` and `known-error.csv` of `lab` | folders of worlds, or those kept |
+//! | `worlds [DIR...]` | nothing: it writes `data/worlds`, `known-error.csv` of `lab` | folders of worlds |
 //! | `fidelity` | `docs/fidelity.md`: how near the model is to real kernels | what `worlds` and `hits` made |
 //! | `rows [SCENARIO...]` | rows that the model was fitted to, with their commands | `data/*reference.toml` |
 //! | `hits [--check]` | `data/hits.csv`: how many of them hit; or where fewer do | `data/*reference.toml` |

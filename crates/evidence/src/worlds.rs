@@ -2,8 +2,8 @@
 //! `crates/lab/data/known-error.csv`.
 //!
 //! The tables have what ran for real, so that a changed model can be held to it where no kernel runs:
-//! `pagetide worlds --real-of crates/evidence/data/worlds/6.12`. All folders that count are given at once: what is kept
-//! holds these and no others. Left out: what a counter is about, see `mechanism.rs`; how it is shown, see `fidelity.rs`.
+//! `pagetide worlds --real-of crates/evidence/data/worlds/6.12`. All folders that count are given at once, and what is
+//! kept holds no others. Left out: what a counter is about, see `mechanism.rs`; how it is shown, see `fidelity.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;

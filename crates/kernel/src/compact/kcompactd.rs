@@ -22,7 +22,7 @@ use crate::machine::{Machine, WaitReason, Woken};
 /// After which it looks how fragmented memory is, and for requests that nobody woke it for
 /// (`HPAGE_FRAG_CHECK_INTERVAL_MSEC`).
 const LOOKS_AGAIN: Nanos = Nanos::from_millis(500);
-/// After which it does when compaction left memory as fragmented as it was (`1 << COMPACT_MAX_DEFER_SHIFT` times as long).
+/// After which it does when compaction left memory as fragmented as it was (`<< COMPACT_MAX_DEFER_SHIFT`).
 const LOOKS_LATER: Nanos = Nanos::from_secs(32);
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
@@ -84,11 +84,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let _ = self.compact_zone(zone, request).await;
         }
         if score() < before { LOOKS_AGAIN } else { LOOKS_LATER }
-    }
-
-    /// Whether kswapd of a node has nothing to do. A wait for a disk counts as work here, which it does not there.
-    pub(super) fn kswapd_sleeps(&self, node: NodeId) -> bool {
-        self.machine().has_waiters(self.shared.queues[node.index()].kswapd)
     }
 
     /// `wakeup_kcompactd`: notes the request; wakes if some zone can be compacted.

@@ -6,6 +6,7 @@ use mm::base::vmstat::VmEvent;
 use mm::compact::state::{CompactGoal, CompactPriority, CompactRequest, CompactResult, CompactStep};
 
 use mm::version::rules::ProactiveCompaction;
+use units::NodeId;
 
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};
@@ -51,6 +52,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             });
         });
         result
+    }
+
+    /// Whether kswapd of a node has nothing to do. A wait for a disk counts as work here, which it does not there.
+    pub(super) fn kswapd_sleeps(&self, node: NodeId) -> bool {
+        self.machine().has_waiters(self.shared.queues[node.index()].kswapd)
     }
 
     fn pay_for_compaction(&self, step: &CompactStep, request: CompactRequest) {

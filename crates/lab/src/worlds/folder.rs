@@ -8,7 +8,9 @@ use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use recording::RecordingError;
+use recording::chunk::FactKind;
 use recording::worlds::{WorldRow, read_worlds, write_worlds};
+use workload::scenario::UML_MACHINE;
 
 use super::WorldsError;
 use crate::error::LabError;
@@ -72,6 +74,14 @@ impl WorldsFolder {
 /// It has no worlds, or they are damaged.
 pub(super) fn rows_there(path: &Path) -> Result<Vec<WorldRow>, LabError> {
     if path.join(UNMERGED).is_dir() { rows(path) } else { Ok(read_worlds(&path.join(TABLE))?) }
+}
+
+/// The machine of the model's side, where it is another than `guest-uml`.
+pub(super) fn machine_of(rows: &[WorldRow]) -> Option<String> {
+    let model = |row: &&WorldRow| row.kind == FactKind::Run.name() && row.counter == "model";
+    let (_, rest) = rows.iter().find(model)?.text.as_deref()?.split_once(" --machine ")?;
+    let machine = rest.split_whitespace().next()?;
+    (machine != UML_MACHINE).then(|| machine.to_owned())
 }
 
 /// All rows of a folder, world after world; none of a new one.

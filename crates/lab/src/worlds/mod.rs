@@ -53,7 +53,6 @@ use crate::resolve::command::command;
 use crate::resolve::planned::PlannedRun;
 use crate::resolve::request::{GuestRequest, Request, Subject};
 use crate::resolve::texts::{kernel_named, newest_kernel};
-use crate::run::real::{self, HostPolicy};
 
 pub use crate::error::worlds::{WORLDS_MAX, WorldsError};
 pub use check::{CheckPlan, WORLD_THREAD};
@@ -148,7 +147,7 @@ impl WorldsRequest {
         }
         let known = self.real_of.as_deref().map(folder::rows_there).transpose()?;
         if machine.is_none() && matches!(backend, Backend::Uml(_)) {
-            machine = known.as_deref().map_or_else(guest_here, one::machine_of);
+            machine = known.as_deref().map_or_else(guest_here, folder::machine_of);
         }
         let (real, kernel) = match &backend {
             Backend::Host => return Err(WorldsError::NotThere(backend.to_string()).into()),
@@ -281,21 +280,6 @@ impl Side {
     }
 }
 
-/// Worlds that are tried before anything runs, until one could.
-const WORLDS_CHECKED: usize = 8;
-
-/// The first error, if there is one and nothing else.
-fn unless_all_fail<E>(checks: impl Iterator<Item = Result<(), E>>) -> Result<(), E> {
-    let mut first = Ok(());
-    for check in checks {
-        if check.is_ok() {
-            return check;
-        }
-        first = first.and(check);
-    }
-    first
-}
-
 impl WorldsPlan {
     /// How many worlds were asked for.
     pub fn count(&self) -> usize {
@@ -334,17 +318,6 @@ impl WorldsPlan {
     /// The kernel that the table names.
     pub(crate) fn kernel_label(&self) -> String {
         self.real.as_ref().unwrap_or(&self.model).name()
-    }
-
-    /// Looks whether the real kernel is here, before anything begins, if a world needs it.
-    ///
-    /// # Errors
-    /// It is not, or does not run here.
-    pub fn check(&self, policy: &HostPolicy) -> Result<(), LabError> {
-        // A world may have too little memory for itself, which its row says; a kernel that is not here runs none.
-        let worlds = self.seeds.clone().filter_map(|seed| self.world(seed).ok());
-        let worlds = worlds.filter(|world| !self.is_known(world)).take(WORLDS_CHECKED);
-        unless_all_fail(worlds.map(|world| real::check(&world.real, policy).map(drop)))
     }
 
     /// The world of this seed.

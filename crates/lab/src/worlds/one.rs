@@ -156,13 +156,6 @@ fn most_off(rows: &[WorldRow]) -> Option<&WorldRow> {
         .or_else(|| of(FactKind::Metric).max_by(|a, b| part(a).total_cmp(&part(b))))
 }
 
-/// The machine of the model's side of a table, where it is another than `guest-uml`.
-pub(super) fn machine_of(rows: &[WorldRow]) -> Option<String> {
-    let model = |row: &&WorldRow| row.kind == FactKind::Run.name() && row.counter == "model";
-    let (drawn, _) = rows.iter().find(model).and_then(|row| parsed(row.text.as_deref()?))?;
-    drawn.machine
-}
-
 /// What a command of the table says: the world, and the side that it is for.
 fn parsed(command: &str) -> Option<(Drawn, Side)> {
     let words = words(command);

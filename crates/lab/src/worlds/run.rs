@@ -22,7 +22,7 @@ use crate::resolve::command::command;
 use crate::resolve::planned::PlannedRun;
 use crate::run::batch::{self, Control, Ended};
 use crate::run::in_time::in_time;
-use crate::run::real::HostPolicy;
+use crate::run::real::{self, HostPolicy};
 
 /// Longer than this no run of a world takes: they are made to take seconds.
 pub(super) const RUN_MAX: Duration = Duration::from_secs(120);
@@ -93,9 +93,36 @@ struct Over {
     seconds: f64,
 }
 
+/// Worlds that are tried before anything runs, until one could.
+const WORLDS_CHECKED: usize = 8;
+
+/// The first error, if there is one and nothing else.
+pub(super) fn unless_all_fail<E>(checks: impl Iterator<Item = Result<(), E>>) -> Result<(), E> {
+    let mut first = Ok(());
+    for check in checks {
+        if check.is_ok() {
+            return check;
+        }
+        first = first.and(check);
+    }
+    first
+}
+
 impl WorldsPlan {
+    /// Looks whether the real kernel is here, before anything begins, if a world needs it.
+    ///
+    /// # Errors
+    /// It is not, or does not run here.
+    pub fn check(&self, policy: &HostPolicy) -> Result<(), LabError> {
+        // A world may have too little memory for itself, which its row says; a kernel that is not here runs none.
+        let worlds = self.seeds.clone().filter_map(|seed| self.world(seed).ok());
+        let worlds = worlds.filter(|world| known_real(world, &self.known).is_none()).take(WORLDS_CHECKED);
+        unless_all_fail(worlds.map(|world| real::check(&world.real, policy).map(drop)))
+    }
+
     /// Runs all worlds that are not in the folder yet, and returns the rows of all that are then, with what kept some
-    /// from running. The real side of a world that is the same in [`super::WorldsRequest::real_of`] is taken from there.
+    /// from running. The real side of a world that is the same in [`super::WorldsRequest::real_of`] is taken from
+    /// there.
     ///
     /// # Errors
     /// The folder cannot be used, or a world not be written.
@@ -141,11 +168,6 @@ impl WorldsPlan {
         let stopped = control.stop.load(Ordering::Relaxed) && finished < total;
         let interrupted = stopped.then(|| WorldsError::Interrupted { finished, total }.into());
         Ok((super::summary::summary(&rows), interrupted))
-    }
-
-    /// Whether the real side of a world is known already.
-    pub(super) fn is_known(&self, world: &World) -> bool {
-        known_real(world, &self.known).is_some()
     }
 
     /// The rows of one world; none where it was stopped.

@@ -24,7 +24,12 @@ fn request(seeds: &str) -> WorldsRequest {
 }
 
 fn control() -> WorldsControl {
-    WorldsControl { stop: Arc::default(), observer: Arc::new(|_| {}), host: HostPolicy::default(), jobs: 2 }
+    WorldsControl {
+        stop: Arc::default(),
+        observer: Arc::new(|_| {}),
+        host: crate::run::real::HostPolicy::default(),
+        jobs: 2,
+    }
 }
 
 fn table(folder: &Path) -> Vec<WorldRow> {
@@ -40,7 +45,7 @@ fn seeds_of(rows: &[WorldRow]) -> Vec<u64> {
 /// The first world of 201 to 250 had too little memory for itself, and none of them ran.
 #[test]
 fn a_first_world_with_too_little_memory_keeps_no_other_from_running() {
-    let checked = |checks: &[Result<(), u8>]| super::unless_all_fail(checks.iter().copied());
+    let checked = |checks: &[Result<(), u8>]| super::run::unless_all_fail(checks.iter().copied());
     assert_eq!(checked(&[Err(1), Ok(()), Err(2)]), Ok(()));
     assert_eq!((checked(&[Err(1), Err(2)]), checked(&[])), (Err(1), Ok(())));
 }

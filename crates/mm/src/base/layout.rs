@@ -119,9 +119,9 @@ pub enum PageTables {
     /// The CPU, which sets accessed and dirty bits as it does.
     #[default]
     Hardware,
-    /// Nobody: a program of User-Mode Linux runs in a process of the host, whose mappings follow the page tables. A page
-    /// of which reclaim took the accessed bit is to be executed alone there: the next write is a fault, as is the first
-    /// write to a clean page.
+    /// Nobody: a program of User-Mode Linux runs in a process of the host, whose mappings follow the page tables. A
+    /// page of which reclaim took the accessed bit is to be executed alone there: the next write is a fault, as is the
+    /// first write to a clean page.
     UserMode {
         /// When they follow.
         follow: FollowTables,

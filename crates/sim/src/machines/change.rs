@@ -4,9 +4,9 @@
 //! an option of its own, and zones. Next: [`MachineSpec::parse`].
 
 use units::{Bytes, Nanos, PAGE_SIZE, parse_nanos, parse_size};
+use workload::scenario::UML_MACHINE;
 
 use crate::hardware::device::{DeviceModel, IoScheduler};
-use crate::machines::UML;
 use crate::machines::server::SERVER;
 use crate::machines::spec::{MachineError, MachineSpec};
 
@@ -167,7 +167,7 @@ pub(super) const CHANGES: [Change; 16] = [
         name: "protection_keys",
         takes: "whether the host's CPU has them, `true` or `false` (`ospke` in its /proc/cpuinfo), of `guest-uml` alone",
         set: |spec, text| {
-            spec.protection_keys = text.parse().ok().filter(|_| spec.name == UML)?;
+            spec.protection_keys = text.parse().ok().filter(|_| spec.name == UML_MACHINE)?;
             Some(())
         },
     },

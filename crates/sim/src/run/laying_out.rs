@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use kernel::machine::{CostOp, LaidOut};
 use kernel::{Errno, Machine};
 use units::{Bytes, Seed};
+use workload::system::ALL_CACHES;
 
 use crate::engine::sim::SimKernel;
 use crate::run::sample::Sampler;
@@ -37,4 +38,18 @@ pub(super) fn lay_out<'f>(
         LaidOut::LongAgo => lay_out(), // Memory knows nothing of it.
         LaidOut::JustBefore => sampler.borrow_mut().beforehand(kernel, lay_out),
     }
+}
+
+/// Drops all caches behind files that were laid out. Where that was just before, their inodes were in memory until
+/// then, and what is freed is not the run's.
+pub(super) async fn begin_cold(kernel: &SimKernel, sampler: &RefCell<Sampler>) -> Result<(), Errno> {
+    if kernel.machine().build().laid_out == LaidOut::LongAgo {
+        return kernel.drop_caches(ALL_CACHES).await;
+    }
+    let before = sampler.borrow_mut().row(kernel);
+    let events = kernel.mem(|mem| mem.core.alloc.events.clone());
+    let dropped = kernel.drop_caches(ALL_CACHES).await;
+    kernel.mem(|mem| mem.core.alloc.events = events);
+    sampler.borrow_mut().was_beforehand(kernel, &before);
+    dropped
 }

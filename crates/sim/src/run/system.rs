@@ -1,15 +1,14 @@
 //! `workload::System` on the simulated kernel: programs become tasks of the simulated machine.
 //!
-//! A thin layer: each call goes to the kernel, an errno comes back under the name of the call. A
-//! spawned task is a process of its own in its cgroup, and pays for its own stack and page tables
-//! there.
+//! A thin layer: each call goes to the kernel, an errno comes back under the name of the call. A spawned task is a
+//! process of its own in its cgroup, and pays for its own stack and page tables there.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::future::Future;
 use std::rc::Rc;
 
 use kernel::cgroup::files::group_of;
-use kernel::machine::{CostOp, LaidOut, TaskId};
+use kernel::machine::{CostOp, TaskId};
 use kernel::{
     AnonMapping, Errno, HugeAdvice, Machine, MapHow, OpenFile, Process, QueueId, SharedFile, WaitReason,
 };
@@ -19,13 +18,13 @@ use mm::pages::mapped::AccessAdvice;
 use units::{Bytes, CpuId, Nanos, NodeId, Pages, Seed};
 use workload::Outcome;
 use workload::system::{
-    ALL_CACHES, Advice, CpuTime, FileAdvice, FileMapping, Gate, OpenMode, Portable, SharedMemory, System,
-    SystemError, TaskSpec,
+    Advice, CpuTime, FileAdvice, FileMapping, Gate, OpenMode, Portable, SharedMemory, System, SystemError,
+    TaskSpec,
 };
 
 use crate::engine::sim::{Sim, SimKernel};
 use crate::run::buffer::Buffer;
-use crate::run::laying_out::lay_out;
+use crate::run::laying_out::{begin_cold, lay_out};
 use crate::run::memories::Memories;
 use crate::run::sample::Sampler;
 
@@ -435,14 +434,13 @@ impl System for SimSystem {
     }
 
     async fn lay_out_files(&self, files: &[(String, Bytes)]) -> Result<(), SystemError> {
-        let (in_memory, on_disk): (Vec<_>, Vec<_>) =
-            files.iter().partition(|(path, _)| self.is_in_memory(path));
-        for (path, size) in in_memory {
+        let (shared, disk): (Vec<_>, Vec<_>) = files.iter().partition(|(path, _)| self.is_in_memory(path));
+        for (path, size) in shared {
             let file = self.kernel.open_shared(&self.process, path, true).map_err(failed("lay out", path))?;
             let written = self.kernel.write_shared(&self.process, &file, 0, size.get());
             written.await.map_err(failed("lay out", path))?;
         }
-        lay_out(&self.kernel, &self.sampler, self.seed, &on_disk)
+        lay_out(&self.kernel, &self.sampler, self.seed, &disk)
             .map_err(|(path, errno)| failed("lay out", path)(errno))?;
         self.kernel.machine().return_to_user().await; // What follows begins once that is done.
         Ok(())
@@ -679,17 +677,8 @@ impl System for SimSystem {
         self.kernel.drop_caches(mask).await.map_err(failed("write", "vm.drop_caches"))
     }
 
-    /// Where files were laid out just before, their inodes are in memory until then.
     async fn begin_cold(&self) -> Result<(), SystemError> {
-        if self.kernel.machine().build().laid_out == LaidOut::LongAgo {
-            return self.drop_caches(ALL_CACHES).await;
-        }
-        let before = self.sampler.borrow_mut().row(&self.kernel);
-        let events = self.kernel.mem(|mem| mem.core.alloc.events.clone());
-        let dropped = self.drop_caches(ALL_CACHES).await;
-        self.kernel.mem(|mem| mem.core.alloc.events = events);
-        self.sampler.borrow_mut().was_beforehand(&self.kernel, &before);
-        dropped
+        begin_cold(&self.kernel, &self.sampler).await.map_err(failed("write", "vm.drop_caches"))
     }
 
     async fn sysctl_read(&self, name: &str) -> Result<String, SystemError> {

@@ -1,6 +1,6 @@
-//! kcompactd makes blocks of 2 MiB by itself where free memory is fragmented (5.9). Small files with 206 MiB in a guest of
-//! 6.1 migrate 6,875 pages, and 1,952 and 3,320 with `vm.compaction_proactiveness=0`; `compact_daemon_migrate_scanned` is
-//! 14,081 of 48,222 there, and all of it in 6.12.
+//! kcompactd makes blocks of 2 MiB by itself where free memory is fragmented (5.9). Small files with 206 MiB in a guest
+//! of 6.1 migrate 6,875 pages, and 1,952 and 3,320 with `vm.compaction_proactiveness=0`. There
+//! `compact_daemon_migrate_scanned` is 14,081 of 48,222, in 6.12 it is all of it.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -126,8 +126,8 @@ fn slab_of_walks(machine: &str) -> u64 {
     last[column].saturating_sub(first[column])
 }
 
-/// A guest makes its files just before a run, and their inodes and dentries are in memory when it begins. Walks over 3,270
-/// files in one of 6.12 left 14 slab pages; where files were written long ago each is read.
+/// A guest makes its files just before a run, and their inodes and dentries are in memory when it begins. Walks over
+/// 3,270 files in one of 6.12 left 14 slab pages; where files were written long ago each is read.
 #[test]
 fn walkers_in_a_guest_find_inodes_in_memory_that_were_made_just_before() {
     let [guest, machine] = ["guest-uml", "vm-2cpu"].map(slab_of_walks);

@@ -146,12 +146,12 @@ decisions! {
         Counted,
     }
 
-    /// What kcompactd does that nobody woke it for ([`crate::compact::score`]; 5.9, "mm: proactive compaction"). With it,
-    /// it looks each half second, also for requests: who finds that no zone can be compacted leaves one and does not wake
-    /// it.
+    /// What kcompactd does that nobody woke it for ([`crate::compact::score`]; 5.9, "mm: proactive compaction"). With
+    /// it, it looks each half second, also for requests: who finds that no zone can be compacted leaves one and does
+    /// not wake it.
     ///
-    /// Measured by `mm_compaction_kcompactd_wake` of 5.10.46 to 7.2.7: 0.51 s after the last one, and nobody woke it; by
-    /// `compact_migrate_scanned` with and without `vm.compaction_proactiveness=0`.
+    /// Measured by `mm_compaction_kcompactd_wake` of 5.10.46 to 7.2.7: 0.51 s after the last one, and nobody woke it;
+    /// by `compact_migrate_scanned` of 6.1 and 6.12 with and without `vm.compaction_proactiveness=0`.
     ProactiveCompaction = "what kcompactd does by itself" {
         /// Nothing.
         None,
