@@ -93,40 +93,40 @@ fn wrong_machine_files_are_told() {
             "machine probe --dir none",
         ]),
         @r#"
-        $ run hot-and-stream --machine cost.toml
-        error: `cost.toml` cannot be run
-          caused by: line 2, column 1: cost `syscal = 1us` cannot be so
-        hint: a name of `pagetide machine show x86-64`, and a time such as `"120ns"`
-        exit 1
+    $ run hot-and-stream --machine cost.toml
+    error: `cost.toml` cannot be run
+      caused by: line 2, column 1: cost `syscal = 1us` cannot be so
+    hint: a name of `pagetide machine show x86-64`, and a time such as `"120ns"`
+    exit 1
 
-        $ run hot-and-stream --machine word.toml
-        error: `word.toml` cannot be run
-          caused by: line 1, column 1: unknown key `ram` of the file
-        hint: known names: `base`, `help`, `memory`, `nodes`, `cpus`, `hz`, `cpu_percent`, `disk`, `costs`, `sysctls`
-        exit 1
+    $ run hot-and-stream --machine word.toml
+    error: `word.toml` cannot be run
+      caused by: line 1, column 1: unknown key `ram` of the file
+    hint: known names: `base`, `help`, `memory`, `nodes`, `cpus`, `hz`, `cpu_percent`, `protection_keys`, `disk`, `costs`, `sysctls`
+    exit 1
 
-        $ run hot-and-stream --machine none.toml
-        error: cannot read `none.toml`
-          caused by: No such file or directory (os error 2)
-        hint: check the path; `pagetide machine show NAME > FILE.toml` writes one
-        exit 1
+    $ run hot-and-stream --machine none.toml
+    error: cannot read `none.toml`
+      caused by: No such file or directory (os error 2)
+    hint: check the path; `pagetide machine show NAME > FILE.toml` writes one
+    exit 1
 
-        $ run hot-and-stream --machine word.toml --on uml:6.12
-        error: `word.toml` cannot be run
-          caused by: line 1, column 1: unknown key `ram` of the file
-        hint: known names: `base`, `help`, `memory`, `nodes`, `cpus`, `hz`, `cpu_percent`, `disk`, `costs`, `sysctls`
-        exit 1
+    $ run hot-and-stream --machine word.toml --on uml:6.12
+    error: `word.toml` cannot be run
+      caused by: line 1, column 1: unknown key `ram` of the file
+    hint: known names: `base`, `help`, `memory`, `nodes`, `cpus`, `hz`, `cpu_percent`, `protection_keys`, `disk`, `costs`, `sysctls`
+    exit 1
 
-        $ machine show vm-3cpu
-        error: unknown machine `vm-3cpu`
-        hint: `pagetide list machines` shows the names
-        exit 1
+    $ machine show vm-3cpu
+    error: unknown machine `vm-3cpu`
+    hint: `pagetide list machines` shows the names
+    exit 1
 
-        $ machine probe --dir none
-        timing calls, the disk and reclaim; it takes some ten seconds
-        error: no file can be made in `none`: entity not found
-        hint: name a folder of yours with 64 MiB to spare by `--dir`
-        exit 1
-        "#
+    $ machine probe --dir none
+    timing calls, the disk and reclaim; it takes some ten seconds
+    error: no file can be made in `none`: entity not found
+    hint: name a folder of yours with 64 MiB to spare by `--dir`
+    exit 1
+    "#
     );
 }

@@ -69,7 +69,7 @@ fn readers_without_a_disk_each_are_told_with_their_remedy() {
 
     $ run sequential-readers --machine s390-fcp+cpu=2
     error: machines have no `cpu` to change
-    hint: it is one of `disk`, `nodes`, `hz`, `costs`, `cpus`, `cpu_percent`, `disks`, `readahead`, `bandwidth`, `adapter`, `segment`, `log`, `flush`, `gathers`, `scheduler`, as in `s390-fcp+cpus=16`
+    hint: it is one of `disk`, `nodes`, `hz`, `costs`, `cpus`, `cpu_percent`, `disks`, `readahead`, `bandwidth`, `adapter`, `segment`, `log`, `flush`, `gathers`, `protection_keys`, `scheduler`, as in `s390-fcp+cpus=16`
     exit 1
 
     $ run sequential-readers --machine s390+cpus=2

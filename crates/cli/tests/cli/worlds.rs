@@ -54,6 +54,7 @@ fn a_dry_run_prints_the_commands_and_what_no_world_has() {
       warm of huge-faults: no figure of a world is of its readers alone
       disks of sequential-readers: guests of User-Mode Linux have one for files
       scale of small-files: it asks for 16 GiB of memory
+      vm.compaction_proactiveness: worlds have what each kernel starts with
       vm.defrag_mode: only 6.15 and later have it
       vm.fragment_stall_order: no kernel was released with it
       thp.enabled: guests have no huge pages

@@ -349,21 +349,23 @@ mod tests {
             .map(told)
             .join("\n"),
             @r#"
-            line 1, column 8: unknown machine `pdp-11` | `pagetide list machines` shows the names
-            line 1, column 8: `cpus` of a machine cannot be `0` | it takes a number from the machine's nodes to 1024
-            line 1, column 9: `nodes` of a machine cannot be `100` | it takes a number of memory nodes from 1 to 30, of `x86-64` alone; write it before `cpus`
-            line 2, column 9: `nodes` of a machine cannot be `2` | it takes a number of memory nodes from 1 to 30, of `x86-64` alone; write it before `cpus`
-            line 1, column 6: `hz` of a machine cannot be `42` | it takes ticks a second that kernels are built with: 100, 250, 300 or 1000
-            line 1, column 10: `memory`: `lots` is not a size | write a whole number with an optional suffix, such as `256M`, `1016336kB` or `18G`
-            line 1, column 1: unknown key `ram` of the file | known names: `base`, `help`, `memory`, `nodes`, `cpus`, `hz`, `cpu_percent`, `disk`, `costs`, `sysctls`
-            line 2, column 9: `disk` of a machine cannot be `tape` | it takes `nvme`, `ssd`, `hdd`, `network`, or LATENCY:BETWEEN:BANDWIDTH:READAHEAD of a measured one, such as 92us:9us:2G:128k
-            line 1, column 1: a measured disk has `latency`, `between` and `bandwidth` | `pagetide machine probe` measures them
-            line 3, column 1: a disk has a `class`, or is as it was measured | leave `class` or these out
-            line 2, column 1: unknown key `speed` of `disk` | known names: `class`, `latency`, `between`, `bandwidth`, `readahead`, `count`, `log`, `flush`, `gathers`, `scheduler`, `segment`, `adapter`
-            line 2, column 1: cost `syscal = 1ns` cannot be so | a name of `pagetide machine show x86-64`, and a time such as `"120ns"`
-            line 2, column 1: cost `syscall = fast` cannot be so | a name of `pagetide machine show x86-64`, and a time such as `"120ns"`
-            line 1, column 9: unclosed array, expected `]` |
-            "#
+        line 1, column 8: unknown machine `pdp-11` | `pagetide list machines` shows the names
+        line 1, column 8: `cpus` of a machine cannot be `0` | it takes a number from the machine's nodes to 1024
+        line 1, column 9: `nodes` of a machine cannot be `100` | it takes a number of memory nodes from 1 to 30, of `x86-64` alone; write it before `cpus`
+        line 2, column 9: `nodes` of a machine cannot be `2` | it takes a number of memory nodes from 1 to 30, of `x86-64` alone; write it before `cpus`
+        line 1, column 6: `hz` of a machine cannot be `42` | it takes ticks a second that kernels are built with: 100, 250, 300 or 1000
+        line 1, column 19: `protection_keys` of a machine cannot be `true` | it takes whether the host's CPU has them, `true` or `false` (`ospke` in its /proc/cpuinfo), of `guest-uml` alone
+        line 2, column 19: `protection_keys` is a whole number, not true or false | 
+        line 1, column 10: `memory`: `lots` is not a size | write a whole number with an optional suffix, such as `256M`, `1016336kB` or `18G`
+        line 1, column 1: unknown key `ram` of the file | known names: `base`, `help`, `memory`, `nodes`, `cpus`, `hz`, `cpu_percent`, `protection_keys`, `disk`, `costs`, `sysctls`
+        line 2, column 9: `disk` of a machine cannot be `tape` | it takes `nvme`, `ssd`, `hdd`, `network`, or LATENCY:BETWEEN:BANDWIDTH:READAHEAD of a measured one, such as 92us:9us:2G:128k
+        line 1, column 1: a measured disk has `latency`, `between` and `bandwidth` | `pagetide machine probe` measures them
+        line 3, column 1: a disk has a `class`, or is as it was measured | leave `class` or these out
+        line 2, column 1: unknown key `speed` of `disk` | known names: `class`, `latency`, `between`, `bandwidth`, `readahead`, `count`, `log`, `flush`, `gathers`, `scheduler`, `segment`, `adapter`
+        line 2, column 1: cost `syscal = 1ns` cannot be so | a name of `pagetide machine show x86-64`, and a time such as `"120ns"`
+        line 2, column 1: cost `syscall = fast` cannot be so | a name of `pagetide machine show x86-64`, and a time such as `"120ns"`
+        line 1, column 9: unclosed array, expected `]` |
+        "#
         );
     }
 }

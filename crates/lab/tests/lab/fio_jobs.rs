@@ -50,7 +50,7 @@ const JOBS: [Counted; 3] = [
 ];
 
 /// Runs of the model, of which the mean counts, as of the guests.
-const SEEDS: u64 = 3;
+const SEEDS: u64 = 6;
 
 fn run(job: &str, seed: u64) -> Recording {
     let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/fio");

@@ -283,9 +283,9 @@ mod tests {
             let error = MachineSpec::parse(text).unwrap_err();
             format!("{error}; {}", error.hint())
         });
-        insta::assert_snapshot!(said.join("\n"), @r#"
+        insta::assert_snapshot!(said.join("\n"), @"
         unknown machine `s390-fpc`; `pagetide list machines` shows the names
-        machines have no `cpu` to change; it is one of `disk`, `nodes`, `hz`, `costs`, `cpus`, `cpu_percent`, `disks`, `readahead`, `bandwidth`, `adapter`, `segment`, `log`, `flush`, `gathers`, `scheduler`, as in `s390-fcp+cpus=16`
+        machines have no `cpu` to change; it is one of `disk`, `nodes`, `hz`, `costs`, `cpus`, `cpu_percent`, `disks`, `readahead`, `bandwidth`, `adapter`, `segment`, `log`, `flush`, `gathers`, `protection_keys`, `scheduler`, as in `s390-fcp+cpus=16`
         `cpus` of a machine cannot be ``; it takes a number from the machine's nodes to 1024
         `cpus` of a machine cannot be `0`; it takes a number from the machine's nodes to 1024
         `cpus` of a machine cannot be `1`; it takes a number from the machine's nodes to 1024
@@ -295,7 +295,7 @@ mod tests {
         `log` of a machine cannot be `1M`; it takes the size of the log that a disk has as XFS, from 4M to 2G
         `disk` of a machine cannot be `floppy`; it takes `nvme`, `ssd`, `hdd`, `network`, or LATENCY:BETWEEN:BANDWIDTH:READAHEAD of a measured one, such as 92us:9us:2G:128k
         `disk` of a machine cannot be `1us:2us:1G`; it takes `nvme`, `ssd`, `hdd`, `network`, or LATENCY:BETWEEN:BANDWIDTH:READAHEAD of a measured one, such as 92us:9us:2G:128k
-        machines have no `` to change; it is one of `disk`, `nodes`, `hz`, `costs`, `cpus`, `cpu_percent`, `disks`, `readahead`, `bandwidth`, `adapter`, `segment`, `log`, `flush`, `gathers`, `scheduler`, as in `s390-fcp+cpus=16`
-        "#);
+        machines have no `` to change; it is one of `disk`, `nodes`, `hz`, `costs`, `cpus`, `cpu_percent`, `disks`, `readahead`, `bandwidth`, `adapter`, `segment`, `log`, `flush`, `gathers`, `protection_keys`, `scheduler`, as in `s390-fcp+cpus=16`
+        ");
     }
 }
