@@ -99,8 +99,9 @@ class Machine:
 
     @classmethod
     def build(cls, **keys: Any) -> Machine:
-        """A machine in the file's words: `base`, `memory`, `nodes`, `cpus`, `hz`, `cpu_percent`, `protection_keys`, `disk`,
-        `costs`, `sysctls`.
+        """A machine in the file's words.
+
+        These are `base`, `memory`, `nodes`, `cpus`, `hz`, `cpu_percent`, `protection_keys`, `disk`, `costs`, `sysctls`.
 
         Raises:
             InputError: A word is unknown, or a value makes no sense.
