@@ -63,6 +63,7 @@ type Worlds = Vec<(String, Vec<WorldRow>)>;
 pub(crate) fn keep(folders: &[&str]) -> Result<(), Box<dyn Error>> {
     let all = if folders.is_empty() { read_kept()? } else { read(folders)? };
     if !folders.is_empty() {
+        fs::remove_dir_all(KEPT)?; // Other kernels' would be shown beside these.
         for (_, rows) in &all {
             let folder = Path::new(KEPT).join(release(rows));
             fs::create_dir_all(&folder)?;
@@ -75,14 +76,14 @@ pub(crate) fn keep(folders: &[&str]) -> Result<(), Box<dyn Error>> {
 
 /// The worlds of all folders, those of a kernel together.
 fn read(folders: &[&str]) -> Result<Worlds, Box<dyn Error>> {
-    let mut all: BTreeMap<Vec<u32>, (String, Vec<WorldRow>)> = BTreeMap::new();
+    let mut all: BTreeMap<(Vec<u32>, String), Vec<WorldRow>> = BTreeMap::new();
     for folder in folders {
         let rows = read_worlds(&Path::new(folder).join(lab::worlds::TABLE))?;
         let kernel = kernel_of(&rows).ok_or_else(|| format!("`{folder}` has no worlds"))?;
         if rows.iter().all(|row| row.real.is_empty()) {
             return Err(format!("nothing ran for real in the worlds of `{folder}`").into());
         }
-        let (_, before) = all.entry(age(&kernel)).or_insert_with(|| (kernel.clone(), Vec::new()));
+        let before = all.entry((age(&kernel), kernel.clone())).or_default();
         let there: BTreeSet<u64> = before.iter().map(|row| row.seed).collect();
         if rows.iter().any(|row| there.contains(&row.seed)) {
             return Err(format!("worlds of {kernel} in `{folder}` are in another folder, too").into());
@@ -90,7 +91,7 @@ fn read(folders: &[&str]) -> Result<Worlds, Box<dyn Error>> {
         before.extend(rows);
         before.sort_by_key(|row| row.seed); // Stable: the rows of a world stay in their order.
     }
-    Ok(all.into_values().collect())
+    Ok(all.into_iter().map(|((_, kernel), rows)| (kernel, rows)).collect())
 }
 
 fn read_kept() -> Result<Worlds, Box<dyn Error>> {

@@ -70,17 +70,17 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if !self.kswapd_sleeps(node) {
             return LOOKS_AGAIN;
         }
+        let request = CompactRequest {
+            order: self.mem(|mem| mem.core.alloc.block_size().order()),
+            want: MigrateType::Movable,
+            highest_zoneidx: ZoneKind::Movable,
+            flags: AllocFlags::WMARK_MIN,
+            priority: CompactPriority::SyncLight,
+            direct: false,
+            may_fs: true,
+            goal: CompactGoal::Score(marks.low),
+        };
         for zone in self.mem(|mem| mem.zones_up_to(node, ZoneKind::Movable)) {
-            let request = CompactRequest {
-                order: self.mem(|mem| mem.core.alloc.block_size().order()),
-                want: MigrateType::Movable,
-                highest_zoneidx: ZoneKind::Movable,
-                flags: AllocFlags::WMARK_MIN,
-                priority: CompactPriority::SyncLight,
-                direct: false,
-                may_fs: true,
-                goal: CompactGoal::Score(marks.low),
-            };
             let _ = self.compact_zone(zone, request).await;
         }
         if score() < before { LOOKS_AGAIN } else { LOOKS_LATER }

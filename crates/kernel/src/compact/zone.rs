@@ -3,8 +3,7 @@
 use mm::base::event::{Trace, TraceEvent};
 use mm::base::layout::ZoneId;
 use mm::base::vmstat::VmEvent;
-use mm::compact::state::{CompactGoal, CompactPriority, CompactRequest, CompactResult, CompactStep};
-
+use mm::compact::state::{CompactPriority, CompactRequest, CompactResult, CompactStep};
 use mm::version::rules::ProactiveCompaction;
 use units::NodeId;
 
@@ -27,7 +26,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             });
         });
         let mut moved = 0;
-        let by_itself = matches!(request.goal, CompactGoal::Score(_));
+        let by_itself = !request.has_order();
         let node = self.mem(|mem| mem.core.alloc.zone(zone).node);
         let result = loop {
             if by_itself && !self.kswapd_sleeps(node) {
@@ -66,7 +65,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         machine.charge(CostOp::MigratePage, step.moved_file + step.failed);
         machine.charge(CostOp::MigrateMappedPage, step.moved_anon);
         machine.charge(CostOp::PcpRefillPage, step.drained);
-        let counts = !matches!(request.goal, CompactGoal::Score(_))
+        let counts = request.has_order()
             || self.mem(|mem| mem.core.rules().proactive_compaction == ProactiveCompaction::Counted);
         if !request.direct && counts {
             self.mem(|mem| {

@@ -65,7 +65,7 @@ impl Compactor {
         if state.free_cached < state.start {
             state.free_cached = state.last_block();
         }
-        if request.searches() && state.deferral.is_restarting(request.order) {
+        if request.has_order() && state.deferral.is_restarting(request.order) {
             state.reset_skips();
         }
         let whole = request.is_of_whole_zone();
@@ -104,7 +104,7 @@ impl Compactor {
         }
         self.isolate_and_migrate(core, lru, cache, anon, cpu, run, &mut step);
         let chunk = run.migrate_at & !(run.request.order.pages() - 1);
-        if run.request.searches() && run.last_migrated.is_some_and(|last| last < chunk) {
+        if run.request.has_order() && run.last_migrated.is_some_and(|last| last < chunk) {
             // Freed pages merge only once they have left the CPU's lists.
             lru.drain(core, cpu);
             step.drained = core.alloc.drain_cpu_zone(cpu, run.zone);

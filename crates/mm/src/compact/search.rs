@@ -106,7 +106,8 @@ impl Compactor {
         wanted: u64,
         step: &mut CompactStep,
     ) {
-        if !run.request.searches() || core.rules().compact_search == CompactSearch::None {
+        let is_for_blocks = run.request.has_order() && run.request.order > Order(0);
+        if !is_for_blocks || core.rules().compact_search == CompactSearch::None {
             return;
         }
         let state = &self.zones[run.zone.index()];

@@ -109,8 +109,9 @@ impl CompactRequest {
         self.priority == CompactPriority::SyncFull || matches!(self.goal, CompactGoal::Score(_))
     }
 
-    /// Looks through lists of free blocks before it scans.
-    pub(super) fn searches(&self) -> bool {
+    /// It is for blocks of its order. Proactive compaction is for none (`cc->order` is -1): it does not search lists of
+    /// free blocks, drains no list of a CPU, and is not put off.
+    pub fn has_order(&self) -> bool {
         !matches!(self.goal, CompactGoal::Score(_))
     }
 }
