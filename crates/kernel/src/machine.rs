@@ -154,6 +154,8 @@ pub enum CostOp {
     DeactivatePage,
     /// `fork` and `exit` of a process, beside its pages and faults.
     StartProcess,
+    /// The same for each page of its parent that it shares (`copy_page_range`, `zap_pte_range`).
+    ForkPage,
     /// A program reads the clock.
     ReadClock,
     /// A minor fault without the clearing of its page.

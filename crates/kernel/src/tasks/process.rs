@@ -86,6 +86,13 @@ impl Process {
         self.page_table_frames().count() as u64
     }
 
+    /// Page tables of its private mappings.
+    pub(crate) fn private_tables(&self) -> usize {
+        let areas = self.0.anon.borrow();
+        let is_private = |mapping: usize| areas[mapping].is_some_and(|area| !area.shared);
+        self.0.page_tables.borrow().keys().filter(|&&(mapping, _)| is_private(mapping)).count()
+    }
+
     /// Where its page tables lie.
     pub(crate) fn page_table_frames(&self) -> impl Iterator<Item = Pfn> {
         let own = self.0.kernel_pages.borrow();

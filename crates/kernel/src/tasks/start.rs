@@ -25,6 +25,28 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.start_at(name, memcg, self.machine().build().process).await
     }
 
+    /// The same as a child of `parent`, whose private pages it shares: it has a table for each of its parent's
+    /// (`copy_page_range`).
+    ///
+    /// # Errors
+    /// As [`Self::process_start`].
+    pub async fn process_fork(&self, parent: &Process, name: &str, memcg: MemcgId) -> Result<Process, Errno> {
+        let shared = self.anon_pages(parent) + self.swapped_pages(parent);
+        self.machine().charge(CostOp::ForkPage, shared);
+        let child = self.process_start(name, memcg).await?;
+        for _ in 0..parent.private_tables() {
+            match self.alloc_kernel_pages(&child, Order(0)).await {
+                Ok(pfn) => child.0.kernel_pages.borrow_mut().push((pfn, memcg)),
+                Err(errno) => {
+                    self.process_exit(&child);
+                    self.process_reaped(&child);
+                    return Err(errno);
+                }
+            }
+        }
+        Ok(child)
+    }
+
     async fn start_at(&self, name: &str, memcg: MemcgId, cost: ProcessCost) -> Result<Process, Errno> {
         let anon = self.mem(|mem| mem.anon_create());
         let ProcessCost { fork, moved, grown } = cost;

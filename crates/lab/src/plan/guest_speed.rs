@@ -53,7 +53,7 @@ const PHASES: [Phase; 14] = [
     phase("copied", "copy_page", &[]),
     phase("faults", "minor_fault", &["major_fault", "access_fault", "remap"]),
     phase("started", "start_process", &[]),
-    phase("locked", "populate_page", &[]),
+    phase("locked", "populate_page", &["fork_page"]),
     phase("fresh", "first_use", &[]),
     phase("mapped", "map_around", &[]),
     phase("made", "file_create", &[]),

@@ -56,6 +56,8 @@ const DEFAULTS: [DefaultCost; CostOp::COUNT] = [
     row(CostOp::DeactivatePage, "deactivate_page", 80),
     // Not measured where nobody copies the host's mappings.
     row(CostOp::StartProcess, "start_process", 0),
+    // Latency of `fork` by size in the documentation of Redis: 9 to 13 ms a GiB on three machines of four.
+    row(CostOp::ForkPage, "fork_page", 50),
     // [I] without a call, by the vDSO.
     row(CostOp::ReadClock, "read_clock", 0),
     // [S4] 660 us for 512 faults and one memset of 2 MiB: 960 beyond the clearing.

@@ -28,6 +28,7 @@ mod plugged_pages;
 mod pressure;
 mod proactive;
 mod proactive_compaction;
+mod processes;
 mod program;
 mod readahead;
 mod rules;
