@@ -63,6 +63,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             // It exists since long ago, so nobody found that it does not.
             self.mem(|mem| mem.forget_negative(parent, name));
         }
+        self.shared.shares.borrow_mut().add(MemcgId::ROOT, self.machine().now(), pages.into());
         if self.machine().build().laid_out == LaidOut::JustBefore {
             let (cpu, mut used) = (self.machine().current_cpu(), self.shared.used_frames.borrow_mut());
             let each = |pages: &[Pfn]| {
@@ -72,7 +73,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 mem.begin_pace();
                 mem.pass_file(cpu, Pages(pages.into()), LAY_OUT_STEP, each);
             });
-            self.shared.shares.borrow_mut().add(MemcgId::ROOT, self.machine().now(), pages.into());
             self.keep_in_memory(&directory, name, number);
         }
         Ok(())

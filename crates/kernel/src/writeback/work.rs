@@ -42,8 +42,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let over = |limits: DirtyLimits| limits.dirty > limits.background;
         let (DirtyDomains { machine, group }, own) =
             self.mem(|mem| (mem.dirty_domains(memcg), mem.dirty_of(memcg)));
+        let has_share = self.mem(|mem| mem.core.rules().dirty_pause) == DirtyPause::Sleeps;
         let part = || self.shared.shares.borrow().part(memcg, self.machine().now(), machine.background);
-        over(machine) || own > part() || group.is_some_and(over)
+        over(machine) || (has_share && own > part()) || group.is_some_and(over)
     }
 
     /// Whether a round is over before all its inodes had their turn: after a tenth of a second (`writeback_sb_inodes`;
