@@ -22,6 +22,7 @@ use std::rc::Rc;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{Advice as FadviseAdvice, FallocateFlags};
 use rustix::mm::Advice as MemoryAdvice;
+use rustix::time::ClockId;
 use units::{Bytes, Nanos, Pages, Seed};
 use workload::system::{ALL_CACHES, FileMapping};
 use workload::{
@@ -91,7 +92,11 @@ pub struct LinuxTask<T> {
 
 /// `CLOCK_MONOTONIC`, which all processes share.
 pub(crate) fn monotonic() -> Nanos {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    read_clock(ClockId::Monotonic)
+}
+
+fn read_clock(clock: ClockId) -> Nanos {
+    let now = rustix::time::clock_gettime(clock);
     Nanos(now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs())
 }
 
@@ -211,6 +216,14 @@ impl System for LinuxSystem {
 
     async fn sleep(&self, length: Nanos) {
         std::thread::sleep(std::time::Duration::from_nanos(length.get()));
+    }
+
+    fn spin(&self, length: Nanos) {
+        let used = || read_clock(ClockId::ThreadCPUTime);
+        let end = used() + length;
+        while used() < end {
+            (0..1000).for_each(|_| std::hint::spin_loop());
+        }
     }
 
     fn cpus_online(&self) -> u16 {

@@ -196,6 +196,8 @@ pub trait System: Clone + 'static {
     /// The program works for so long by itself, without a system call: told where the model is to charge
     /// it. A real program takes its time anyway, and nothing happens.
     fn compute(&self, _length: Nanos) {}
+    /// The program uses the CPU for so long without a system call, on a real kernel, too.
+    fn spin(&self, length: Nanos);
     /// CPU time of the task and of those of its tasks that were joined, as `times(2)` tells it: what a
     /// shell's `time` prints.
     ///

@@ -68,8 +68,9 @@ impl Sim {
         self.core.returns.get()
     }
 
-    /// A program begins to work for so long in user mode.
+    /// A program works for so long in user mode from now on.
     pub(crate) fn works_for(&self, length: Nanos) {
+        self.core.debt.set(self.core.debt.get() + length.0);
         let until = self.core.now.get().saturating_add(length.0);
         self.core.works_until.set(self.core.works_until.get().max(until));
     }

@@ -234,12 +234,13 @@ impl System for SimSystem {
 
     /// Time passes when the program next waits or gives way.
     fn compute(&self, length: Nanos) {
-        let micros = length.get() / 1000;
-        let machine = self.kernel.machine();
-        machine.charge(CostOp::UserMicrosecond, micros);
-        let cost = machine.cost(CostOp::UserMicrosecond);
-        machine.works_for(Nanos(cost.get() * micros));
-        self.worked.user.set(self.worked.user.get() + Nanos(cost.get() * micros));
+        let cost = self.kernel.machine().cost(CostOp::UserMicrosecond);
+        self.spin(Nanos(cost.get() * (length.get() / 1000)));
+    }
+
+    fn spin(&self, length: Nanos) {
+        self.kernel.machine().works_for(length);
+        self.worked.user.set(self.worked.user.get() + length);
     }
 
     async fn cpu_time(&self) -> Result<CpuTime, SystemError> {
@@ -279,8 +280,11 @@ impl System for SimSystem {
             }
         };
         let begins_in = if spec.moved || self.moves_processes() { MemcgId::ROOT } else { memcg };
-        let process =
-            self.kernel.process_start(&spec.name, begins_in).await.map_err(failed("spawn", &spec.name))?;
+        let process = self
+            .kernel
+            .process_fork(&self.process, &spec.name, begins_in)
+            .await
+            .map_err(failed("spawn", &spec.name))?;
         self.name_memory(&process);
         self.kernel.process_move(&process, memcg);
         process.set_oom_score_adj(self.process.oom_score_adj()).expect("its parent has it");
@@ -295,11 +299,16 @@ impl System for SimSystem {
             kernel.machine().join_group(group_of(memcg));
             kernel.process_runs(&here).await;
             let worked = own.get_or_init(|| Worked::of(kernel.machine().current_task()));
+            machine.wake_all(done);
             let child = Self { worked: Rc::clone(worked), ..child };
             slot.set(Some(program(child).await));
             kernel.process_exit(&here);
             machine.wake_all(done);
         });
+        // Whoever starts a process goes on once it runs in its cgroup: it may not be allowed to.
+        while worked.get().is_none() {
+            let _ = self.kernel.machine().wait(done, WaitReason::Join, None).await;
+        }
         Ok(SimTask { result, worked, done, process })
     }
 

@@ -126,6 +126,10 @@ impl System for Fake {
         self.kernel.borrow_mut().now += length;
     }
 
+    fn spin(&self, length: Nanos) {
+        self.kernel.borrow_mut().now += length;
+    }
+
     fn cpus_online(&self) -> u16 {
         1
     }
