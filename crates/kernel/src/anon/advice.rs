@@ -103,6 +103,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.machine().cond_resched().await; // madvise_cold_or_pageout_pte_range
             at = end;
         }
+        self.return_to_user(process).await;
         Ok(())
     }
 
@@ -134,6 +135,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 Err(_) => break,
             }
         }
+        self.return_to_user(process).await;
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use units::{PAGE_SIZE, Pfn};
 use crate::cache::in_flight::PageRange;
 use crate::cache::io::count_runs;
 use crate::handle::Kernel;
-use crate::machine::Machine;
+use crate::machine::{CostOp, Machine};
 use crate::writeback::plug::REQUEST_PAGES;
 use crate::writeback::request::Plug;
 
@@ -39,6 +39,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     async fn gather_swap_write(&self, write: SwapWrite, plug: &mut Plug) {
+        self.machine().charge(CostOp::WritebackPage, u64::from(write.pages));
         let mut done = 0;
         while done < write.pages {
             let offset = u64::from(write.offset + done) * PAGE_SIZE;

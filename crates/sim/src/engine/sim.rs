@@ -284,6 +284,8 @@ impl Machine for Sim {
         self.core.returns.set(self.core.returns.get() + 1);
         if self.core.holds_requests.replace(false) {
             self.begin_held();
+            // The thread that serves them runs first.
+            self.charge(CostOp::ContextSwitch, 1);
         }
         if !self.core.pass_debt_at_once() {
             let _ = self.suspend(Request::GiveWay { to_user: true }).await;

@@ -113,6 +113,9 @@ pub struct TrackBuffer {
     pub read: Speed,
 }
 
+/// Bytes per second of a device whose transfers are the CPU's time.
+const ALL_AT_ONCE: u64 = 1_000_000_000 * MB;
+
 const fn micros(n: u64) -> Nanos {
     Nanos::from_micros(n)
 }
@@ -268,8 +271,8 @@ impl DeviceModel {
     /// other half; then all were complete before the next one.
     pub const UBD: Self = Self {
         name: "ubd",
-        read: even(Nanos(1_000), Nanos(0), 100_000 * MB),
-        write: even(Nanos(1_000), Nanos(0), 100_000 * MB),
+        read: even(Nanos(1_000), Nanos(0), ALL_AT_ONCE),
+        write: even(Nanos(1_000), Nanos(0), ALL_AT_ONCE),
         depth: 128,
         gathers: 0,
         by_host_thread: true,

@@ -406,7 +406,9 @@ impl System for SimSystem {
 
     async fn cgroup_write(&self, path: &str, file: &str, value: &str) -> Result<(), SystemError> {
         let subject = format!("{path}/{file}");
-        self.kernel.cgroup_write(path, file, value).await.map_err(failed("write", &subject))
+        let written = self.kernel.cgroup_write(path, file, value).await.map_err(failed("write", &subject));
+        self.kernel.machine().return_to_user().await;
+        written
     }
 
     async fn cgroup_read(&self, path: &str, file: &str) -> Result<String, SystemError> {

@@ -204,7 +204,9 @@ fn log_of_requests(sim: &Sim) -> Log {
 /// The kernel works for 100 us after it sent one request, and is back in the program after another.
 #[test]
 fn a_disk_that_a_thread_of_the_host_serves_waits_until_the_kernel_leaves_the_cpu() {
-    let (mut simulation, sim) = boot(hardware(1).with_device(crate::DeviceModel::UBD));
+    let mut hardware = hardware(1).with_device(crate::DeviceModel::UBD);
+    hardware.costs.set("context_switch", Nanos(1_500)).expect("a cost");
+    let (mut simulation, sim) = boot(hardware);
     let log = log_of_requests(&sim);
     let (here, told) = (sim.clone(), log.clone());
     sim.spawn("submitter", None, async move {
@@ -214,17 +216,19 @@ fn a_disk_that_a_thread_of_the_host_serves_waits_until_the_kernel_leaves_the_cpu
         work(&here, 100).await;
         told.tell(&here, "worked for 100 us");
         here.return_to_user().await;
+        told.tell(&here, "is back in its program");
         work(&here, 50).await;
         here.submit(request(8));
         told.tell(&here, "sleeps");
         here.sleep(Nanos::from_micros(50), WaitReason::UserSleep).await;
     });
     run(&mut simulation);
-    insta::assert_snapshot!(log.text(), @r"
-      100 us cpu0 worked for 100 us
-      101 us cpu0 request 7 is done
-      150 us cpu0 sleeps
-      151 us cpu0 request 8 is done
+    insta::assert_snapshot!(log.text(), @"
+    101 us cpu0 worked for 100 us
+    102 us cpu0 request 7 is done
+    103 us cpu0 is back in its program
+    153 us cpu0 sleeps
+    154 us cpu0 request 8 is done
     ");
 }
 

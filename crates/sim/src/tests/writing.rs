@@ -231,6 +231,7 @@ fn fsync_returns_when_every_page_is_on_the_disk() {
 #[test]
 fn old_data_is_written_after_thirty_seconds_and_not_before() {
     let end = World::new("linux-6.1", 64 * MIB).run(|kernel, process| async move {
+        kernel.lay_out_file("before", Bytes(MIB)).expect("a file"); // The flusher leaves pages dirty.
         let _file = create(&kernel, &process, "note", 4096).await;
         kernel.machine().sleep(Nanos::from_secs(29), WaitReason::UserSleep).await;
         assert_eq!(
