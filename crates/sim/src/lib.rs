@@ -73,6 +73,7 @@ pub mod run {
     pub(crate) mod begin;
     mod buffer;
     mod checks;
+    mod gates;
     mod going;
     mod handing;
     mod laying_out;

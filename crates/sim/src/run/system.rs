@@ -24,6 +24,7 @@ use workload::system::{
 
 use crate::engine::sim::{Sim, SimKernel};
 use crate::run::buffer::Buffer;
+use crate::run::gates::Gates;
 use crate::run::laying_out::{begin_cold, lay_out};
 use crate::run::memories::Memories;
 use crate::run::sample::Sampler;
@@ -39,19 +40,13 @@ pub struct SimSystem {
     disks: u16,
     worked: Rc<Worked>,
     /// Pipes between tasks, of all tasks of the program.
-    gates: Rc<RefCell<Vec<SimGate>>>,
+    gates: Rc<Gates>,
     /// Directories at the top whose files lie in memory.
     in_memory: Rc<RefCell<Vec<String>>>,
     /// Memory that this task shares with those that it spawns later, unless it has unmapped it.
     memories: Rc<Memories>,
     /// What this task reads to and writes from, and its length in pages.
     buffer: Rc<Buffer>,
-}
-
-/// A pipe between tasks: the bytes in it, and who waits for one.
-struct SimGate {
-    bytes: u64,
-    queue: QueueId,
 }
 
 /// CPU time of a program and of those of its tasks that were joined.
@@ -340,45 +335,15 @@ impl System for SimSystem {
     }
 
     fn make_gate(&self) -> Result<Gate, SystemError> {
-        let mut gates = self.gates.borrow_mut();
-        gates.push(SimGate { bytes: 0, queue: self.kernel.machine().new_queue() });
-        Ok(Gate(u32::try_from(gates.len() - 1).expect("a program has few gates")))
+        Ok(self.gates.make(self.kernel.machine()))
     }
 
     async fn open_gate(&self, gate: Gate) -> Result<(), SystemError> {
-        self.kernel.machine().charge(CostOp::Syscall, 1);
-        let queue = {
-            let mut gates = self.gates.borrow_mut();
-            let gate = gates.get_mut(gate.0 as usize);
-            let gate = gate.ok_or_else(|| SystemError::new("write", "gate", workload::Errno::Inval))?;
-            gate.bytes += 1;
-            gate.queue
-        };
-        self.kernel.machine().wake_all(queue);
-        Ok(())
+        self.gates.open(self.kernel.machine(), gate)
     }
 
     async fn pass_gate(&self, gate: Gate, limit: Nanos) -> Result<bool, SystemError> {
-        let machine = self.kernel.machine();
-        machine.charge(CostOp::Syscall, 1);
-        let until = machine.now() + limit;
-        loop {
-            let queue = {
-                let mut gates = self.gates.borrow_mut();
-                let gate = gates.get_mut(gate.0 as usize);
-                let gate = gate.ok_or_else(|| SystemError::new("read", "gate", workload::Errno::Inval))?;
-                if gate.bytes > 0 {
-                    gate.bytes -= 1;
-                    return Ok(true);
-                }
-                gate.queue
-            };
-            let left = until.saturating_sub(machine.now());
-            if left == Nanos::ZERO {
-                return Ok(false);
-            }
-            let _ = machine.wait(queue, WaitReason::Join, Some(left)).await;
-        }
+        self.gates.pass(self.kernel.machine(), gate, limit).await
     }
 
     fn counts_buffers(&self) -> bool {

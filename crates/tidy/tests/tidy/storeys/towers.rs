@@ -167,6 +167,7 @@ const SIM: &[&str] = &[
     "run/system",
     "run/buffer",
     "run/memories",
+    "run/gates",
     "run/laying_out",
     "run/sample",
     "run/handing",
