@@ -1,4 +1,4 @@
-//! Page tables of anonymous mappings: one unmovable page for every 2 MiB that has something in it,
+//! Page tables of mappings: one unmovable page for every 2 MiB that has something in it,
 //! from the first fault there until the mapping goes.
 //!
 //! They are the unmovable load of every program that uses memory of its own: one page in 513, never
@@ -6,9 +6,8 @@
 //! for the day that it is split (`pgtable_trans_huge_deposit`), so a huge fault makes it as well.
 //! Charged to the cgroup of the process.
 //!
-//! Left out: the upper levels (one page a gigabyte), tables of file mappings, and the counter
-//! `nr_page_table_pages`. Next: [`super::mapping`], and [`crate::tasks::start`] for what a process costs at its
-//! start.
+//! Left out: the upper levels (one page a gigabyte), and the counter `nr_page_table_pages`. Next: [`super::mapping`],
+//! and [`crate::tasks::start`] for what a process costs at its start.
 
 use mm::base::event::Trace;
 use units::{Order, PAGE_SIZE};

@@ -86,11 +86,12 @@ impl Process {
         self.page_table_frames().count() as u64
     }
 
-    /// Page tables of its private mappings.
+    /// Page tables of its private anonymous mappings; those of files are made anew by a child's faults.
     pub(crate) fn private_tables(&self) -> usize {
         let areas = self.0.anon.borrow();
-        let is_private = |mapping: usize| areas[mapping].is_some_and(|area| !area.shared);
-        self.0.page_tables.borrow().keys().filter(|&&(mapping, _)| is_private(mapping)).count()
+        let is_copied =
+            |mapping: usize| areas[mapping].is_some_and(|area| !area.shared && area.file.is_none());
+        self.0.page_tables.borrow().keys().filter(|&&(mapping, _)| is_copied(mapping)).count()
     }
 
     /// Where its page tables lie.
