@@ -221,6 +221,8 @@ pub enum CostOp {
     MajorFault,
     /// Taking a page into the swap cache, or out of it.
     SwapCache,
+    /// Putting a page into a request to swap, and what of the device's work is the CPU's.
+    SwapWrite,
     /// A swap slot from those that the CPU keeps.
     SwapSlot,
     /// Fetching a swap slot from its area for the CPU.

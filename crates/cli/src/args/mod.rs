@@ -102,6 +102,7 @@ impl Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Show the names that other commands take, and the zones of a machine
+    #[command(arg_required_else_help = true)]
     List(ListArgs),
     /// Run one workload on one kernel
     Run(RunArgs),

@@ -39,7 +39,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     async fn gather_swap_write(&self, write: SwapWrite, plug: &mut Plug) {
-        self.machine().charge(CostOp::WritebackPage, u64::from(write.pages));
+        self.machine().charge(CostOp::SwapWrite, u64::from(write.pages));
         let mut done = 0;
         while done < write.pages {
             let offset = u64::from(write.offset + done) * PAGE_SIZE;

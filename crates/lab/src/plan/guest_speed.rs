@@ -60,7 +60,7 @@ const PHASES: [Phase; 14] = [
     phase("removed", "file_unlink", &[]),
     phase("asked", "io_request", &[]),
     phase("read", "readahead_page", &[]),
-    phase("written", "writeback_page", &[]),
+    phase("written", "writeback_page", &["swap_write"]),
     Phase { filesystem: XFS, ..phase("flushed", "writeback_inode", &["writeback_end"]) },
     phase("flushed", "writeback_inode_ext4", &[]),
 ];

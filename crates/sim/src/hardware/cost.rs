@@ -117,6 +117,8 @@ const DEFAULTS: [DefaultCost; CostOp::COUNT] = [
     row(CostOp::MajorFault, "major_fault", 1_500),
     // [I] tree, counts.
     row(CostOp::SwapCache, "swap_cache", 250),
+    // Not measured where the device copies by itself.
+    row(CostOp::SwapWrite, "swap_write", 0),
     // [I] from the CPU's own; 3000 for a refill of 64.
     row(CostOp::SwapSlot, "swap_slot", 40),
     row(CostOp::SwapSlotFetch, "swap_slot_fetch", 47),

@@ -101,6 +101,7 @@ pub(super) const COSTS: CostTable = CostTable::DEFAULT.with(&[
     (CostOp::IoRequest, 12_000),
     (CostOp::ReadaheadPage, 1_100),
     (CostOp::WritebackPage, 1_400),
+    (CostOp::SwapWrite, 1_400),
     (CostOp::WritebackInode, 6_400),
     (CostOp::WritebackEnd, 3_600),
     (CostOp::Remap, 7_700),
