@@ -20,7 +20,7 @@ fn the_first_lines_say_how_many_seconds_were_spent_in_waits_that_nothing_could_e
     let text = scene.data(&format!("-q explain {READERS}"));
     let first = paragraph(&text);
     assert!(first.starts_with("Tasks spent "), "{first}");
-    insta::assert_snapshot!(first, @"Tasks spent 309.1 ms in waits that nothing could end: 56 % of 549.5 ms that the allocator and reclaim made tasks wait. They were 8 tasks `reader*` in phase `read_done`: 13 times in `congestion_wait` until its timeout, 16.65 ms each, while nothing was under way that could have woken them; another kind is below. All waiting of all tasks, disks included, was 5.07 s: 3.156 s of 8 tasks `writer*` in `balance_dirty_pages`, 1.314 s of 8 tasks `reader*` in `folio_wait_locked` and 318.8 ms of `kswapd0` in `congestion_wait`. Reclaim freed 39800 pages (155 MiB), 82 % of them by tasks themselves in 514 allocation stalls of 30.42 ms altogether and pauses between them of 221.7 ms.");
+    insta::assert_snapshot!(first, @"Tasks spent 228 ms in waits that nothing could end: 54 % of 423.5 ms that the allocator and reclaim made tasks wait. They were 5 tasks `reader*` in phase `read_done`: 8 times in `congestion_wait` until its timeout, 17.09 ms each, while nothing was under way that could have woken them; another kind is below. All waiting of all tasks, disks included, was 5.545 s: 3.723 s of 8 tasks `writer*` in `balance_dirty_pages`, 1.338 s of 8 tasks `reader*` in `folio_wait_locked` and 279.5 ms of `kswapd0` in `congestion_wait`. Reclaim freed 39644 pages (155 MiB), 88 % of them by tasks themselves in 547 allocation stalls of 28.3 ms altogether and pauses between them of 139 ms.");
 }
 
 #[test]
