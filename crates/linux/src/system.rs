@@ -218,7 +218,7 @@ impl System for LinuxSystem {
         std::thread::sleep(std::time::Duration::from_nanos(length.get()));
     }
 
-    fn spin(&self, length: Nanos) {
+    async fn spin(&self, length: Nanos) {
         let used = || read_clock(ClockId::ThreadCPUTime);
         let end = used() + length;
         while used() < end {

@@ -197,7 +197,7 @@ pub trait System: Clone + 'static {
     /// it. A real program takes its time anyway, and nothing happens.
     fn compute(&self, _length: Nanos) {}
     /// The program uses the CPU for so long without a system call, on a real kernel, too.
-    fn spin(&self, length: Nanos);
+    async fn spin(&self, length: Nanos);
     /// CPU time of the task and of those of its tasks that were joined, as `times(2)` tells it: what a
     /// shell's `time` prints.
     ///

@@ -68,6 +68,12 @@ impl Worked {
         CpuTime { user: joined.user + user, system: joined.system + system }
     }
 
+    /// It works for so long outside of the kernel.
+    fn work(&self, machine: &Sim, length: Nanos) {
+        machine.works_for(length);
+        self.user.set(self.user.get() + length);
+    }
+
     fn join(&self, other: CpuTime) {
         let CpuTime { user, system } = self.joined.get();
         self.joined.set(CpuTime { user: user + other.user, system: system + other.system });
@@ -230,12 +236,12 @@ impl System for SimSystem {
     /// Time passes when the program next waits or gives way.
     fn compute(&self, length: Nanos) {
         let cost = self.kernel.machine().cost(CostOp::UserMicrosecond);
-        self.spin(Nanos(cost.get() * (length.get() / 1000)));
+        self.worked.work(self.kernel.machine(), Nanos(cost.get() * (length.get() / 1000)));
     }
 
-    fn spin(&self, length: Nanos) {
-        self.kernel.machine().works_for(length);
-        self.worked.user.set(self.worked.user.get() + length);
+    async fn spin(&self, length: Nanos) {
+        self.worked.work(self.kernel.machine(), length);
+        self.kernel.machine().cond_resched().await;
     }
 
     async fn cpu_time(&self) -> Result<CpuTime, SystemError> {

@@ -16,6 +16,18 @@ fn machine(kernel: &str) -> SimRun {
     story::machine(kernel, 16)
 }
 
+/// The phase that a task ended after three seconds of computing had begun with it.
+#[test]
+fn a_task_that_computes_is_later_by_that() {
+    tell(&machine("linux-6.12"), |sys| async move {
+        let begin = sys.now();
+        sys.spin(Nanos::from_millis(3)).await;
+        let took = sys.now().saturating_sub(begin);
+        assert!((Nanos::from_millis(3)..Nanos::from_millis(4)).contains(&took), "{took:?}");
+        Ok(())
+    });
+}
+
 #[test]
 fn an_unlinked_file_can_be_read_until_it_is_closed() {
     let result = tell(&machine("linux-6.1"), |sys| async move {

@@ -191,7 +191,7 @@ impl<S: System> Actor<S> {
                 }
             }
             Step::Sleep(time) => self.sys.sleep(Nanos(amount(time))).await,
-            Step::Compute(time) => self.sys.spin(Nanos(amount(time))),
+            Step::Compute(time) => self.sys.spin(Nanos(amount(time))).await,
             Step::Wait(phase) => self.wait(phase).await?,
             Step::End(phase) => self.sys.open_gate(plan.gates[plan.phase(phase)].done).await?,
             Step::Again { again, steps } => self.again(again, steps).await?,

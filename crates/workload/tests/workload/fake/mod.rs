@@ -126,7 +126,7 @@ impl System for Fake {
         self.kernel.borrow_mut().now += length;
     }
 
-    fn spin(&self, length: Nanos) {
+    async fn spin(&self, length: Nanos) {
         self.kernel.borrow_mut().now += length;
     }
 
