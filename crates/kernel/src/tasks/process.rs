@@ -87,11 +87,13 @@ impl Process {
     }
 
     /// Page tables of its private anonymous mappings; those of files are made anew by a child's faults.
-    pub(crate) fn private_tables(&self) -> usize {
+    pub(crate) fn private_tables(&self) -> u32 {
         let areas = self.0.anon.borrow();
         let is_copied =
             |mapping: usize| areas[mapping].is_some_and(|area| !area.shared && area.file.is_none());
-        self.0.page_tables.borrow().keys().filter(|&&(mapping, _)| is_copied(mapping)).count()
+        let tables = self.0.page_tables.borrow();
+        let copied = tables.keys().filter(|&&(mapping, _)| is_copied(mapping)).count();
+        u32::try_from(copied).expect("fewer than the machine has frames")
     }
 
     /// Where its page tables lie.

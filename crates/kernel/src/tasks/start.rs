@@ -2,6 +2,8 @@
 //!
 //! A process costs memory by itself: stack, heap and libraries' private pages, page tables and a kernel stack. How much
 //! is the machine's ([`ProcessCost`]). It is charged while the process lives.
+//!
+//! Left out: that parent and child copy the pages they share when they write to them.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -34,17 +36,19 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let shared = self.anon_pages(parent) + self.swapped_pages(parent);
         self.machine().charge(CostOp::ForkPage, shared);
         let child = self.process_start(name, memcg).await?;
-        for _ in 0..parent.private_tables() {
-            match self.alloc_kernel_pages(&child, Order(0)).await {
-                Ok(pfn) => child.0.kernel_pages.borrow_mut().push((pfn, memcg)),
-                Err(errno) => {
-                    self.process_exit(&child);
-                    self.process_reaped(&child);
-                    return Err(errno);
-                }
-            }
+        let tables = OwnPages { anon: 0, kernel: parent.private_tables(), faults: 0 };
+        let copied = self.populate(&child, tables, self.machine().build().process.fork.anon).await;
+        self.started(child, copied)
+    }
+
+    /// A process whose start has come so far; one that failed gives back what it has.
+    fn started(&self, process: Process, so_far: Result<(), Errno>) -> Result<Process, Errno> {
+        if let Err(errno) = so_far {
+            self.process_exit(&process);
+            self.process_reaped(&process);
+            return Err(errno);
         }
-        Ok(child)
+        Ok(process)
     }
 
     async fn start_at(&self, name: &str, memcg: MemcgId, cost: ProcessCost) -> Result<Process, Errno> {
@@ -77,13 +81,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             process
         };
         self.pay_for_grown_parent(memcg, grown);
-        let started = self.populate(&process, fork, 0).await;
-        if let Err(errno) = started {
-            self.process_exit(&process);
-            self.process_reaped(&process);
-            return Err(errno);
-        }
-        Ok(process)
+        let populated = self.populate(&process, fork, 0).await;
+        self.started(process, populated)
     }
 
     /// Once whoever starts processes has been told of the end of some, it has more pages that a process is started

@@ -8,7 +8,7 @@
 //! ```
 //! One that has written nothing has none, and its worker leaves nothing dirty at its first look, five seconds after the
 //! first dirty page: that is so of the root, too, until something was written on the machine (guests of 5.10, 6.1, 6.12
-//! and 7.2). Whoever alone wrote has all of it for good (a guest of 6.12: after 40 s). Files that were laid out count
+//! and 7.2). Whoever alone wrote has all of it for good (the same guests, after 40 s). Files that were laid out count
 //! for the root. Left out: what a machine wrote before the run; the share that a disk has; the least that 7.2 gives to
 //! each. Next: [`super::work`].
 

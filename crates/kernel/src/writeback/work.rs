@@ -40,9 +40,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             return true;
         }
         let over = |limits: DirtyLimits| limits.dirty > limits.background;
-        let (DirtyDomains { machine, group }, own) =
-            self.mem(|mem| (mem.dirty_domains(memcg), mem.dirty_of(memcg)));
-        let has_share = self.mem(|mem| mem.core.rules().dirty_pause) == DirtyPause::Sleeps;
+        let (DirtyDomains { machine, group }, own, has_share) = self.mem(|mem| {
+            let has_share = mem.core.rules().dirty_pause == DirtyPause::Sleeps;
+            (mem.dirty_domains(memcg), mem.dirty_of(memcg), has_share)
+        });
         let part = || self.shared.shares.borrow().part(memcg, self.machine().now(), machine.background);
         over(machine) || (has_share && own > part()) || group.is_some_and(over)
     }

@@ -16,7 +16,7 @@ fn machine(kernel: &str) -> SimRun {
     story::machine(kernel, 16)
 }
 
-/// The phase that a task ended after three seconds of computing had begun with it.
+/// `compute` of a workload file took its time after the phase that it was to be part of had ended.
 #[test]
 fn a_task_that_computes_is_later_by_that() {
     tell(&machine("linux-6.12"), |sys| async move {
