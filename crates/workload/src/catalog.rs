@@ -271,11 +271,6 @@ impl WorkloadSpec {
         Self::find(name).ok().or_else(|| files.iter().rev().find(|spec| spec.name == name).copied())
     }
 
-    /// Whether it is a file, be it in the library, that is read when a run begins.
-    pub const fn is_file(&self) -> bool {
-        matches!(self.build, Build::Written(_) | Build::Drawn(_))
-    }
-
     /// The text of the file that it comes from, if that is not in the library.
     pub fn file_text(&self) -> Option<&'static str> {
         match self.build {
@@ -386,6 +381,15 @@ impl Workload {
             | Program::SequentialReaders(_)
             | Program::Simoop(_)
             | Program::SmallFiles(_) => Vec::new(),
+        }
+    }
+
+    /// Bytes of the file, be it in the library, that is read when a run begins; none: it is code.
+    pub fn file_bytes(&self) -> Option<usize> {
+        match self.spec.build {
+            Build::Code(_) => None,
+            Build::Written(file) => Some(file.text().len()),
+            Build::Drawn(text) => Some(text(&self.params).len()),
         }
     }
 

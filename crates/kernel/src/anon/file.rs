@@ -6,14 +6,20 @@
 
 use mm::base::event::Trace;
 use mm::pages::mapped::{AccessAdvice, FileArea};
+use mm::pages::mapped_pages::FAULT_AROUND;
+use mm::version::rules::HugePages;
 use units::{Bytes, PAGE_SIZE};
 
 use crate::anon::area::{AnonMapping, HugeAdvice};
+use crate::anon::huge::HUGE_PAGES;
 use crate::errno::Errno;
 use crate::files::descriptor::OpenFile;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};
 use crate::tasks::process::Process;
+
+/// The page below which mappings of a process lie: in Linux at random (`mmap_base`), and seldom a multiple of 64 KiB.
+const MMAP_BASE: u64 = 5;
 
 /// How a file is to be mapped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -50,13 +56,27 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let mapping = self.map_anonymous(process, len)?;
         let memcg = process.memcg();
         let MapHow { shared, writable, executable } = how;
-        let spec = FileArea { mapping: file.mapping(), memcg, first, pages, shared, writable, executable };
+        let behind = self.begins_behind(process, pages);
+        let spec =
+            FileArea { mapping: file.mapping(), memcg, first, pages, behind, shared, writable, executable };
         let area = self.mem(|mem| mem.map_area(spec));
         if let Some(own) = &mut process.0.anon.borrow_mut()[mapping.index] {
             (own.file, own.advice) = (Some(area), HugeAdvice::NoHuge);
         }
         process.0.mapped_files.borrow_mut().insert(mapping.index, file.clone());
         Ok(mapping)
+    }
+
+    /// Where the last mapping of a process begins, in pages behind a multiple of those that a fault maps at once: each
+    /// lies just below the one before, but that long ones begin at a huge page where there are such
+    /// (`thp_get_unmapped_area`, as Linux 6.18 has it on ext4).
+    fn begins_behind(&self, process: &Process, pages: u32) -> u32 {
+        let has_huge = self.mem(|mem| mem.core.rules().huge_pages) != HugePages::Off;
+        if has_huge && pages >= HUGE_PAGES {
+            return 0;
+        }
+        let below = MMAP_BASE.wrapping_sub(process.mapped_pages());
+        (below % u64::from(FAULT_AROUND)) as u32
     }
 
     /// Whether a mapping is that of a file.

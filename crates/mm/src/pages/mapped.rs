@@ -39,6 +39,8 @@ pub struct FileArea {
     pub first: u32,
     /// Its pages.
     pub pages: u32,
+    /// Pages from a multiple of [`FAULT_AROUND`](crate::pages::mapped_pages::FAULT_AROUND) to its first in the address space.
+    pub behind: u32,
     /// Writes reach the file (`VM_SHARED`).
     pub shared: bool,
     /// It may be written to (`VM_WRITE`).

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   fault at page 21:   16 .. 31   those that are in memory and up to date are mapped along with it
+//!                       11 .. 26   where the mapping begins five pages behind such a multiple
 //! ```
 //! Neighbours: [`crate::pages::mapped`] for the tables, [`crate::lru::mglru::aging`].
 
@@ -18,10 +19,10 @@ use crate::lru::lists::Lru;
 use crate::lru::mglru::aging::walks_page_tables;
 use crate::lru::mglru::filter::{Mapped, TABLE_PAGES, Table, is_dense};
 use crate::pages::cache::PageCache;
-use crate::pages::mapped::Seen;
+use crate::pages::mapped::{FileArea, Seen};
 use crate::pages::tree::Slot;
 
-/// Pages that a fault maps at once, at a multiple of as many (`fault_around_bytes`).
+/// Pages that a fault maps at once, at a multiple of as many in the address space (`fault_around_bytes`).
 pub const FAULT_AROUND: u32 = 16;
 
 /// Entries around a young one that eviction by generations looks at along with it.
@@ -53,6 +54,14 @@ pub(crate) fn around(page: u32, pages: u32) -> Range<u32> {
     first..(first + LOOK_AROUND).min(end)
 }
 
+/// The pages of an area that a fault at one of them looks at: 16 from a multiple of as many, or from where the area
+/// begins.
+fn fault_window(page: u32, area: FileArea) -> Range<u32> {
+    let place = page + area.behind;
+    let start = (place - place % FAULT_AROUND).saturating_sub(area.behind);
+    start..(start + FAULT_AROUND).min(area.pages)
+}
+
 impl PageCache {
     /// Maps what is in memory and up to date of the 16 pages around a fault (`filemap_map_pages`). Pages that bear a
     /// marker of readahead are left to faults of their own, which see it.
@@ -64,9 +73,8 @@ impl PageCache {
         is_copied: impl Fn(u32) -> bool,
     ) -> Around {
         let spec = self.maps.area(id);
-        let start = page - (page % FAULT_AROUND);
         let mut around = Around::default();
-        for place in start..(start + FAULT_AROUND).min(spec.pages) {
+        for place in fault_window(page, spec) {
             let Some(pfn) = self.mappable(core, id, place) else { continue };
             let unfit = PageFlags::LOCKED.set(PageFlags::READAHEAD);
             if core.alloc.frames.flags(pfn).has_any(unfit) || is_copied(place) {

@@ -384,6 +384,7 @@ fn mapped_out_of_order(rules: &[Rule]) -> World {
         mapping: world.file,
         memcg: group,
         first: 0,
+        behind: 0,
         pages: 200,
         shared: true,
         writable: false,

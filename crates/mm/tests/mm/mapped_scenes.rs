@@ -15,7 +15,7 @@ use units::{Order, Seed};
 fn map(world: &mut World, memcg: MemcgId, executable: bool) -> FileAreaId {
     let mapping = world.file;
     let (first, pages) = (0, 16);
-    let spec = FileArea { mapping, memcg, first, pages, shared: true, writable: true, executable };
+    let spec = FileArea { mapping, memcg, first, pages, behind: 0, shared: true, writable: true, executable };
     world.mem.map_area(spec)
 }
 
@@ -134,6 +134,36 @@ fn answers_decide_what_accesses_are_worth_and_what_a_fault_maps() {
         let copies = world.mem.anon_create();
         let around = world.mem.map_around(area, copies, 3);
         assert_eq!(around.map(|around| around.entries), entries, "{answer:?}");
+    }
+}
+
+/// Where a program that reads 36 pages in their order, all in memory, takes faults: on Linux 6.18, and in guests of 6.12
+/// and 7.2, with mappings that begin so many pages behind a multiple of 64 KiB.
+#[test]
+fn a_fault_maps_sixteen_pages_from_a_multiple_of_as_many_or_from_where_the_mapping_begins() {
+    for (behind, expected) in [(0, &[0, 16, 32][..]), (5, &[0, 16, 27]), (15, &[0, 16, 17, 33])] {
+        let mut world = World::boot("linux-6.12", 8);
+        let group = world.group("A");
+        world.read(group, 0..36);
+        let spec = FileArea {
+            mapping: world.file,
+            memcg: group,
+            first: 0,
+            pages: 36,
+            behind,
+            shared: true,
+            writable: false,
+            executable: false,
+        };
+        let (area, copies) = (world.mem.map_area(spec), world.mem.anon_create());
+        let mut faults = Vec::new();
+        for page in 0..36 {
+            if world.mem.access_area(area, page, false) != Access::Done {
+                assert!(world.mem.map_around(area, copies, page).expect("it maps around").wanted);
+                faults.push(page);
+            }
+        }
+        assert_eq!(faults, expected, "{behind} pages behind");
     }
 }
 

@@ -37,6 +37,7 @@ fn map_around(world: &mut World, group: MemcgId) -> FileAreaId {
         mapping: world.file,
         memcg: group,
         first: 0,
+        behind: 0,
         pages: 16,
         shared: true,
         writable: true,

@@ -49,8 +49,19 @@ pub struct Hardware {
 pub struct FileCost {
     /// More than another run: reading it.
     pub run: RunCost,
+    /// Faults of that for each KiB of it, beside those.
+    pub faults_per_kib: u32,
     /// Each of its processes.
     pub process: ProcessCost,
+}
+
+impl FileCost {
+    /// What a file of so many bytes costs the run that reads it.
+    pub(crate) fn of_reading(self, bytes: usize) -> RunCost {
+        let kib = u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX);
+        let faults = self.run.faults.saturating_add(kib.saturating_mul(self.faults_per_kib));
+        RunCost { faults, ..self.run }
+    }
 }
 
 impl Hardware {

@@ -10,8 +10,8 @@ use units::Nanos;
 use workload::scenario::{Swap, SwapArea, SwapDevice};
 use workload::{Replay, Workload};
 
+use crate::hardware::Hardware;
 use crate::hardware::device::DeviceModel;
-use crate::hardware::{FileCost, Hardware};
 
 /// What runs.
 #[derive(Debug, Clone)]
@@ -65,11 +65,11 @@ impl SimRun {
             preemption: self.hardware.build.preemption.map_or(rules.preemption, |_| Preemption::Voluntary),
             ..self.hardware.clone()
         };
-        if matches!(&self.program, Program::Workload(workload) if workload.spec().is_file())
-            && let Some(FileCost { run, process }) = hardware.workload_file
+        if let Program::Workload(workload) = &self.program
+            && let (Some(bytes), Some(cost)) = (workload.file_bytes(), hardware.workload_file)
         {
-            hardware.build.run += run;
-            hardware.build.process = process;
+            hardware.build.run += cost.of_reading(bytes);
+            hardware.build.process = cost.process;
         }
         hardware.devices.extend(std::iter::repeat_n(self.swap_disk(), usize::from(self.swap_disks())));
         hardware
