@@ -77,9 +77,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if last.is_empty() {
             return Err(Errno::NoEnt);
         }
-        let (mut directory, rest) = self.walk_in_memory(directories);
+        let (mut directory, mut rest) = self.walk_in_memory(directories);
         self.hold_inode(&directory);
-        for name in rest.split('/').filter(|name| !name.is_empty()) {
+        while !rest.is_empty() {
+            let (name, below) = split_first(rest);
+            rest = below;
+            if name.is_empty() {
+                continue;
+            }
             let found = self.look_up(process, &directory, name).await;
             self.put_inode(&directory);
             directory = match found? {

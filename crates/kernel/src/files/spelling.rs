@@ -60,15 +60,12 @@ impl Split<'_> {
 }
 
 impl Spellings {
-    fn prefix(&self, id: u32) -> &str {
-        let Prefix { start, end, .. } = self.prefixes[id as usize];
-        &self.text[start as usize..end as usize]
-    }
-
     fn find_split(&self, split: &Split<'_>) -> Option<u32> {
-        let is =
-            |id: u32| self.prefixes[id as usize].digits == split.digits && self.prefix(id) == split.prefix;
-        self.by_text.find(split.hash(), is)
+        self.by_text.find(split.hash(), |id| {
+            let Prefix { start, end, digits } = self.prefixes[id as usize];
+            let prefix = &self.text.as_bytes()[start as usize..end as usize];
+            digits == split.digits && prefix == split.prefix.as_bytes()
+        })
     }
 
     /// The number of a name; none when no name was ever like it.
@@ -94,17 +91,16 @@ impl Spellings {
 
     /// The name that has a number.
     pub(crate) fn text(&self, name: Name) -> String {
-        let (prefix, mut number) = ((name.0 >> 32) as u32, name.0 as u32);
-        let digits = usize::from(self.prefixes[prefix as usize].digits);
-        let prefix = self.prefix(prefix);
+        let (prefix, mut number) = (self.prefixes[(name.0 >> 32) as usize], name.0 as u32);
+        let digits = usize::from(prefix.digits);
         let mut last = [b'0'; DIGITS_MAX];
         for digit in last[..digits].iter_mut().rev() {
             *digit = b'0' + (number % 10) as u8;
             number /= 10;
         }
-        let mut text = String::with_capacity(prefix.len() + digits);
-        text.push_str(prefix);
-        text.extend(last[..digits].iter().map(|&digit| char::from(digit)));
+        let mut text = String::with_capacity(self.length(name) as usize);
+        text.push_str(&self.text[prefix.start as usize..prefix.end as usize]);
+        text.push_str(str::from_utf8(&last[..digits]).expect("digits are text"));
         text
     }
 

@@ -11,10 +11,12 @@
 //! Left out: since 5.14 a thread of its own frees a removed inode (`inodegc`), here the task that
 //! removes it logs that. Next: [`super::xfs_checkpoint`], [`mm::fs::xfs::log`].
 
+use mm::MemcgId;
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
+use mm::fs::xfs::buf::ClusterId;
 use mm::fs::xfs::log::Change;
-use mm::slab::object::Object;
+use mm::slab::object::{Object, ObjectAlloc};
 use mm::version::geometry::Cache;
 use mm::version::rules::LogVectors;
 
@@ -22,7 +24,7 @@ use crate::errno::Errno;
 use crate::files::inode::Inode;
 use crate::fs::Filesystem;
 use crate::handle::Kernel;
-use crate::machine::{Machine, WaitReason};
+use crate::machine::{CostOp, Machine, WaitReason};
 use crate::tasks::process::Process;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
@@ -39,10 +41,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
         }
         let _ = self.commit_change(process, inode, change).await;
-        self.mem(|mem| mem.log_unreserve());
-        if self.mem(|mem| mem.fs.xfs_log.is_checkpoint_full(mem.core.alloc.tuning())) {
-            self.wake_queue(self.shared.wait.checkpoint);
+        let is_full = self.mem(|mem| {
+            mem.log_unreserve();
+            mem.fs.xfs_log.is_checkpoint_full(mem.core.alloc.tuning())
+        });
+        if !is_full {
+            return; // Nor is it twice as large as it should be.
         }
+        self.wake_queue(self.shared.wait.checkpoint);
         while self.mem(|mem| mem.fs.xfs_log.is_checkpoint_overfull(mem.core.alloc.tuning())) {
             let _ = self.machine().wait(self.shared.wait.log, WaitReason::LogWrite, None).await;
         }
@@ -51,25 +57,30 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Logs that only what stands in an inode changes, if it is in the open checkpoint and a vector is at hand: that
     /// takes no room and waits for nobody. Whether nothing is left to be logged, as on other filesystems.
     pub(crate) fn log_core_at_once(&self, inode: &Inode) -> bool {
-        let is_xfs = self.shared.filesystem == Filesystem::Xfs;
-        if !is_xfs || !inode.is_in_table() || !self.is_logged_inode(inode) {
+        if self.shared.filesystem != Filesystem::Xfs || !inode.is_in_table() {
             return true;
         }
-        let wants = self.mem(|mem| {
+        let (cpu, mapping) = (self.machine().current_cpu(), inode.mapping);
+        let (has_vector, is_done) = self.mem(|mem| {
             let log = &mem.fs.xfs_log;
-            log.is_in_open_checkpoint(inode.mapping).then(|| log.wants_vector(inode.mapping, Change::Core))
-        });
-        let Some(wants) = wants else { return false };
-        let Some(vector) = wants.map(|cache| self.object_at_hand(cache)) else { return true };
-        let Some(vector) = vector else { return false };
-        let cpu = self.machine().current_cpu();
-        self.mem(|mem| {
-            let done = mem.log_change(cpu, inode.mapping, Change::Core, Some(vector));
+            if !log.items().is_known(mapping) {
+                return (false, true);
+            }
+            if !log.is_in_open_checkpoint(mapping) {
+                return (false, false);
+            }
+            let Some(cache) = log.wants_vector(mapping, Change::Core) else { return (false, true) };
+            let ObjectAlloc::Done(vector) = mem.alloc_object(cpu, cache, MemcgId::ROOT) else {
+                return (false, false);
+            };
+            let done = mem.log_change(cpu, mapping, Change::Core, Some(vector));
             if done.is_err() {
                 mem.free_object(cpu, vector);
             }
-            done.is_ok()
-        })
+            (true, done.is_ok())
+        });
+        self.machine().charge(CostOp::SlabObject, u64::from(has_vector));
+        is_done
     }
 
     fn is_logged_inode(&self, inode: &Inode) -> bool {
@@ -111,34 +122,45 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ) -> Result<(), Errno> {
         let mut vector: Option<Object> = None;
         loop {
-            let wants = self.mem(|mem| mem.fs.xfs_log.wants_vector(inode.mapping, change));
-            if let Some(cache) = wants
-                && vector.is_none()
-            {
-                vector = Some(self.alloc_vector(process, cache).await?);
-                continue; // It may have left memory, or changed, while this task waited.
-            }
-            let cpu = self.machine().current_cpu();
-            let done = self.mem(|mem| {
-                let known = mem.fs.xfs_log.items().is_known(inode.mapping);
+            let (cpu, mapping) = (self.machine().current_cpu(), inode.mapping);
+            let next = self.mem(|mem| {
+                let wants = mem.fs.xfs_log.wants_vector(mapping, change);
+                if let Some(cache) = wants.filter(|_| vector.is_none()) {
+                    return Next::Alloc(cache);
+                }
+                // It may have left memory, or changed, while this task waited.
+                let known = mem.fs.xfs_log.items().is_known(mapping);
                 let fits = wants.is_none_or(|cache| vector.is_some_and(|vector| vector.cache == cache));
                 if known && fits {
-                    return Some(mem.log_change(cpu, inode.mapping, change, vector));
+                    return mem
+                        .log_change(cpu, mapping, change, vector)
+                        .map_or_else(Next::Read, |()| Next::Done);
                 }
                 vector.take().map(|vector| mem.free_object(cpu, vector));
-                (!known).then_some(Ok(()))
+                if known { Next::Again } else { Next::Done }
             });
-            let Some(Err(cluster)) = done else {
-                if done.is_some() {
-                    return Ok(());
+            match next {
+                Next::Done => return Ok(()),
+                Next::Again => {}
+                Next::Alloc(cache) => vector = Some(self.alloc_vector(process, cache).await?),
+                Next::Read(cluster) => {
+                    if let Err(errno) = self.get_cluster(process, cluster, true).await {
+                        let cpu = self.machine().current_cpu();
+                        self.mem(|mem| vector.map(|vector| mem.free_object(cpu, vector)));
+                        return Err(errno);
+                    }
                 }
-                continue;
-            };
-            if let Err(errno) = self.get_cluster(process, cluster, true).await {
-                let cpu = self.machine().current_cpu();
-                self.mem(|mem| vector.map(|vector| mem.free_object(cpu, vector)));
-                return Err(errno);
             }
         }
     }
+}
+
+/// What a change of an inode comes to.
+enum Next {
+    Done,
+    Again,
+    /// It wants a vector from this cache.
+    Alloc(Cache),
+    /// The buffer of this cluster has to be in memory.
+    Read(ClusterId),
 }

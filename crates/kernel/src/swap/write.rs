@@ -30,7 +30,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// Sends off what was gathered, each request once there is room for it.
     async fn submit_in_turn(&self, plug: &mut Plug) {
-        for request in plug.take() {
+        plug.sort();
+        for request in std::mem::take(&mut plug.requests) {
             while self.is_queue_of_device_full(request.device) {
                 self.wait_for_a_request().await;
             }

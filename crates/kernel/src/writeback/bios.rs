@@ -4,6 +4,8 @@
 //! So many small files that are written at once take as much memory again as they have pages, until the disk is done
 //! with them. Left out: bios of reads, which are few. Next: [`super::pages`], [`super::plug`].
 
+use std::pin::pin;
+
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
 use mm::slab::object::Object;
@@ -44,7 +46,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         for &cache in caches {
             let made = match self.object_at_hand(cache) {
                 Some(object) => Some(object),
-                None => self.with_plug(plug, self.make_bio(cache)).await,
+                None => self.with_plug(plug, pin!(self.make_bio(cache))).await,
             };
             let Some(object) = made else { continue };
             self.mem(|mem| mem.fs.bio_made(object));

@@ -4,6 +4,7 @@
 //! after the other lie one behind the other, so their pages are merged. Next: [`super::plug`].
 
 use std::ops::Range;
+use std::pin::pin;
 use std::rc::Rc;
 
 use mm::base::event::Trace;
@@ -96,7 +97,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         self.give_bio(inode, plug).await;
         if grows {
-            self.with_plug(plug, self.log_extend(inode)).await;
+            self.with_plug(plug, pin!(self.log_extend(inode))).await;
         }
         self.machine().charge(CostOp::WritebackPage, u64::from(count));
         plug.without_rest += count;

@@ -68,7 +68,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// Sends off what was gathered.
     pub(crate) fn submit_plug(&self, plug: &mut Plug) {
-        for request in plug.take() {
+        plug.sort();
+        for request in plug.requests.drain(..) {
             self.submit_write(request);
         }
     }

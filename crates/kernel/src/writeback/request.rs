@@ -74,11 +74,9 @@ impl Plug {
         self.requests.len() >= gathers || self.requests.last().is_some_and(|last| last.pages >= LONG)
     }
 
-    /// Takes all requests, in the order in which they lie on the disk.
-    pub(crate) fn take(&mut self) -> Vec<Request> {
-        let mut requests = std::mem::take(&mut self.requests);
-        requests.sort_by_key(|request| (request.device, request.offset));
-        requests
+    /// Puts the requests in the order in which they lie on the disk.
+    pub(crate) fn sort(&mut self) {
+        self.requests.sort_by_key(|request| (request.device, request.offset));
     }
 }
 
@@ -98,8 +96,8 @@ mod tests {
                 }
             }
         }
-        let requests = plug.take();
-        (requests.iter().map(|request| (request.offset / PAGE_SIZE, request.pages)).collect(), refused)
+        plug.sort();
+        (plug.requests.iter().map(|request| (request.offset / PAGE_SIZE, request.pages)).collect(), refused)
     }
 
     #[test]

@@ -58,7 +58,7 @@ pub(super) fn decode(entry: u64) -> Slot {
     } else if (entry & SHADOW_BIT) != 0 {
         Slot::Shadow(Shadow::unpack(entry & !SHADOW_BIT))
     } else {
-        Slot::Page(Pfn(u32::try_from(entry - 1).expect("a page entry is a frame number plus one")))
+        Slot::Page(Pfn((entry - 1) as u32)) // It was made of one.
     }
 }
 
@@ -370,7 +370,7 @@ impl Mappings {
     /// Every page of `mapping` in ascending order of index, heads once.
     pub fn heads(&self, mapping: MappingId) -> Vec<(u32, Pfn)> {
         let tree = &self.list[mapping.0 as usize];
-        let mut heads = Vec::new();
+        let mut heads = Vec::with_capacity(tree.pages as usize);
         if let Slot::Page(pfn) = decode(tree.head) {
             heads.push((0, pfn));
         }

@@ -171,8 +171,9 @@ impl SimSystem {
 
     /// Whether a path leads to where files lie in memory.
     fn is_in_memory(&self, path: &str) -> bool {
-        let top = path.split_once('/').map(|(top, _)| top);
-        top.is_some_and(|top| self.in_memory.borrow().iter().any(|other| other == top))
+        let is_below =
+            |top: &String| path.strip_prefix(top.as_str()).is_some_and(|rest| rest.starts_with('/'));
+        self.in_memory.borrow().iter().any(is_below)
     }
 
     fn name(&self) -> &str {

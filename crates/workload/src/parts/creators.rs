@@ -4,8 +4,6 @@
 //! Left out: which directory a file goes into, and when it is the next one's turn: each workload's own.
 //! Next: [`crate::programs::small_files`], [`crate::programs::inode_storm`].
 
-use std::fmt::Write as _;
-
 use units::{Bytes, Nanos};
 
 use crate::system::errno::{Errno, SystemError};
@@ -44,7 +42,9 @@ impl Place {
             Err(error) if error.errno != Errno::Exist => return Err(error),
             _ => {}
         }
-        write!(self.path, "/{round:03}{number:09}").expect("text can be written to");
+        self.path.push('/');
+        push_padded(&mut self.path, round, 3);
+        push_padded(&mut self.path, number, 9);
         let handle = sys.open(&self.path, OpenMode::Create).await?;
         if size > Bytes(0) {
             sys.write(&handle, 0, size.get()).await?;
@@ -52,5 +52,31 @@ impl Place {
         drop(handle);
         sys.compute(OWN_WORK);
         Ok(())
+    }
+}
+
+/// Appends a number, with zeros before it up to `width` digits. Formatting takes thrice as long.
+fn push_padded(text: &mut String, mut number: u64, width: usize) {
+    let mut digits = [b'0'; 20];
+    let mut first = digits.len();
+    while number > 0 || digits.len() - first < width {
+        first -= 1;
+        digits[first] = b'0' + (number % 10) as u8;
+        number /= 10;
+    }
+    text.push_str(str::from_utf8(&digits[first..]).expect("digits are text"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_padded_as_they_are_formatted() {
+        for (number, width) in [(0, 3), (7, 1), (42, 9), (1000, 3), (u64::MAX, 9)] {
+            let mut text = "/".to_owned();
+            push_padded(&mut text, number, width);
+            assert_eq!(text, format!("/{number:0width$}"));
+        }
     }
 }
