@@ -1,7 +1,7 @@
 //! How a person writes a size or a duration: `256M`, `1016336 kB`, `18GiB`, `20ms`.
 //!
 //! Suffixes are binary, as in the kernel's own command line: `k`, `M`, `G`, `T` mean powers of
-//! 1024, with `B` or `iB` after them allowed. A bare number is bytes. Signs, fractions and
+//! 1024, with `B`, `i` or `iB` after them allowed. A bare number is bytes. Signs, fractions and
 //! overflow are errors that say what was expected.
 
 use alloc::string::{String, ToString};
@@ -33,7 +33,7 @@ impl fmt::Display for ParseUnitError {
 impl core::error::Error for ParseUnitError {}
 
 const SIZE_HINT: &str = "write a whole number with an optional suffix, such as `256M`, `1016336kB` or `18G`";
-const TIME_HINT: &str = "write a whole number with `ns`, `us`, `ms` or `s`, such as `20ms`";
+const TIME_HINT: &str = "write a whole number with `ns`, `us`, `ms`, `s`, `m` or `h`, such as `20ms`";
 
 /// Reads a size: digits, optional blanks, optional binary suffix.
 ///
@@ -43,10 +43,10 @@ pub fn parse_size(text: &str) -> Result<Bytes, ParseUnitError> {
     let scale = |suffix: &str| {
         let shift = match suffix.to_ascii_lowercase().as_str() {
             "" | "b" => 0,
-            "k" | "kb" | "kib" => 10,
-            "m" | "mb" | "mib" => 20,
-            "g" | "gb" | "gib" => 30,
-            "t" | "tb" | "tib" => 40,
+            "k" | "ki" | "kb" | "kib" => 10,
+            "m" | "mi" | "mb" | "mib" => 20,
+            "g" | "gi" | "gb" | "gib" => 30,
+            "t" | "ti" | "tb" | "tib" => 40,
             _ => return None,
         };
         Some(1_u64 << shift)
@@ -54,7 +54,7 @@ pub fn parse_size(text: &str) -> Result<Bytes, ParseUnitError> {
     parse_scaled(text, scale, "is not a size", SIZE_HINT).map(Bytes)
 }
 
-/// Reads a duration: digits and one of `ns`, `us`, `ms`, `s`.
+/// Reads a duration: digits and one of `ns`, `us`, `ms`, `s`, `m` (or `min`), `h`.
 ///
 /// # Errors
 /// A sign, a fraction, a missing or unknown suffix, no digits, or more than 2^64 - 1 ns.
@@ -64,6 +64,8 @@ pub fn parse_nanos(text: &str) -> Result<Nanos, ParseUnitError> {
         "us" => Some(1_000),
         "ms" => Some(1_000_000),
         "s" => Some(1_000_000_000),
+        "m" | "min" => Some(60_000_000_000),
+        "h" => Some(3_600_000_000_000),
         _ => None,
     };
     parse_scaled(text, scale, "is not a duration", TIME_HINT).map(Nanos)
@@ -123,6 +125,7 @@ mod tests {
             ("256M", 256 << 20),
             ("1016336 kB", 1016336 << 10),
             ("18GiB", 18 << 30),
+            ("128Mi", 128 << 20),
             ("1t", 1 << 40),
         ] {
             assert_eq!(parse_size(text), Ok(Bytes(bytes)), "{text}");
@@ -153,6 +156,8 @@ mod tests {
     #[test]
     fn durations_need_a_unit() {
         assert_eq!(parse_nanos("20ms"), Ok(Nanos::from_millis(20)));
+        assert_eq!(parse_nanos("10m"), Ok(Nanos::from_millis(600_000)));
+        assert_eq!(parse_nanos("2h"), parse_nanos("120min"));
         assert!(parse_nanos("20").is_err());
     }
 }

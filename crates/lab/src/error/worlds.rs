@@ -24,7 +24,7 @@ pub enum WorldsError {
         count: u64,
     },
     /// A text that is no time to run for.
-    #[error("`--time {0}` is no duration")]
+    #[error("`--time {0}` is no time to work for")]
     Time(String),
     /// A number of runs of each world that makes no sense.
     #[error("`{option}` takes 1 to 16, not {given}")]
@@ -131,7 +131,7 @@ impl WorldsError {
             Self::Seeds(_) | Self::TooMany { .. } => {
                 "write the first and the last one, as in `--seeds 1..500`, or one: `--seeds 17`".to_owned()
             }
-            Self::Time(_) => "write a whole number with `s`, `m` or `h`, such as `10m`".to_owned(),
+            Self::Time(_) => "write a whole number with `s`, `m` or `h`, such as `10m`, not 0".to_owned(),
             Self::Runs { .. } => return None,
             Self::WorkloadTwice(_) => "leave one of them out".to_owned(),
             Self::NotThere(_) => {

@@ -73,6 +73,9 @@ impl WorldsFolder {
 /// # Errors
 /// It has no worlds, or they are damaged.
 pub(super) fn rows_there(path: &Path) -> Result<Vec<WorldRow>, LabError> {
+    if !path.is_dir() {
+        return Err(WorldsError::NoFolder(path.to_owned()).into());
+    }
     if path.join(UNMERGED).is_dir() { rows(path) } else { Ok(read_worlds(&path.join(TABLE))?) }
 }
 

@@ -39,7 +39,7 @@ use std::time::Duration;
 
 use recording::worlds::WorldRow;
 use sim::machines::MachineSpec;
-use units::parse_nanos;
+use units::{Nanos, parse_nanos};
 use workload::scenario::{Backend, Scenario, UML_MACHINE, lru_gen_of};
 use workload::{WorkloadSpec, catalog};
 
@@ -218,15 +218,12 @@ fn workloads(names: &[String]) -> Result<Vec<&'static WorkloadSpec>, LabError> {
     Ok(found)
 }
 
-/// A duration, also in whole minutes or hours: people wait for this one.
+/// A time to work for.
 fn time(text: &str) -> Result<Duration, WorldsError> {
-    let of = |suffix: &str, seconds: u64| {
-        let count = text.trim().strip_suffix(suffix)?.parse::<u64>().ok()?;
-        Some(Duration::from_secs(count.checked_mul(seconds)?))
-    };
-    let short = || Some(Duration::from_nanos(parse_nanos(text).ok()?.get()));
-    let time = short().or_else(|| of("m", 60)).or_else(|| of("h", 3600));
-    time.ok_or_else(|| WorldsError::Time(text.to_owned()))
+    match parse_nanos(text) {
+        Ok(time) if time != Nanos::ZERO => Ok(Duration::from_nanos(time.get())),
+        _ => Err(WorldsError::Time(text.to_owned())),
+    }
 }
 
 fn runs(option: &'static str, given: Option<u64>, default: u64) -> Result<u64, WorldsError> {

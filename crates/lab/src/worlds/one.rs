@@ -3,7 +3,7 @@
 //! A world is what its commands in the table say, not what its seed would draw today. Left out: the runs, see
 //! `shrink.rs` and `evidence.rs`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use recording::chunk::FactKind;
@@ -90,7 +90,7 @@ impl WorldRequest {
             None => (None, &*self.world),
         };
         let seed: u64 = seed.trim().parse().map_err(|_| none())?;
-        let mut rows = rows_of_folder(&self.folder)?;
+        let mut rows = rows_there(&self.folder)?;
         rows.retain(|row| row.seed == seed && kernel.is_none_or(|kernel| row.kernel == kernel));
         if rows.is_empty() { Err(none().into()) } else { Ok(rows) }
     }
@@ -110,13 +110,6 @@ impl OneWorld {
     pub(super) fn is_wanted(&self, row: &WorldRow) -> bool {
         (&row.kind, &row.counter) == (&self.wanted.kind, &self.wanted.counter)
     }
-}
-
-fn rows_of_folder(folder: &Path) -> Result<Vec<WorldRow>, LabError> {
-    if !folder.is_dir() {
-        return Err(WorldsError::NoFolder(folder.to_owned()).into());
-    }
-    rows_there(folder)
 }
 
 fn is_run(row: &WorldRow, counter: &str) -> bool {
