@@ -11,6 +11,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::mm::Advice;
@@ -71,26 +72,29 @@ const ALLOC_NS: u64 = 30;
 /// removed.
 ///
 /// # Errors
-/// No file can be made in `folder`.
-pub fn probe(folder: &Path) -> io::Result<Probed> {
+/// No file can be made in `folder`; `stop` was set, which is `Interrupted`.
+pub fn probe(folder: &Path, stop: &AtomicBool) -> io::Result<Probed> {
     let own = tempfile::Builder::new().prefix("pagetide-probe-").tempdir_in(folder)?;
     let ground = own.path().join("ground");
     let mut file = File::options().read(true).write(true).create_new(true).open(&ground)?;
     for _ in 0..GROUND >> 20 {
+        go_on(stop)?;
         file.write_all(&vec![1; 1 << 20])?;
     }
     file.sync_all()?;
     let mut lacking = Vec::new();
+    go_on(stop)?;
     let disk = measure([ground.clone()]);
     if disk.is_none() {
         lacking
             .push(format!("the disk: `{}` lies on none that can be read around the cache", folder.display()));
     }
-    let mut costs = of_calls(&file, &ground)?;
+    let mut costs = of_calls(&file, &ground, stop)?;
     match of_reclaim(own.path()) {
         Ok(reclaim) => costs.extend(reclaim),
         Err(why) => lacking.push(format!("reclaim: {why}")),
     }
+    go_on(stop)?;
     let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let hz = ticks(&text("/proc/sys/kernel/osrelease"));
     if hz.is_none() {
@@ -110,6 +114,11 @@ pub fn probe(folder: &Path) -> io::Result<Probed> {
         costs,
         lacking,
     })
+}
+
+/// Nothing, unless somebody wants to stop.
+fn go_on(stop: &AtomicBool) -> io::Result<()> {
+    if stop.load(Ordering::Relaxed) { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
 }
 
 /// A sysctl that is set: a share of 0 means that the same is said in bytes.
@@ -148,12 +157,13 @@ fn least(count: u64, mut round: impl FnMut() -> io::Result<Duration>) -> io::Res
 }
 
 /// What calls of a program take.
-fn of_calls(file: &File, path: &Path) -> io::Result<Vec<(&'static str, Nanos)>> {
+fn of_calls(file: &File, path: &Path, stop: &AtomicBool) -> io::Result<Vec<(&'static str, Nanos)>> {
     const CALLS: u64 = 50_000;
     const OPENS: u64 = 2_000;
     /// As long as a read with readahead's window.
     const READ: usize = 128 << 10;
     let timed = |work: &mut dyn FnMut() -> io::Result<()>| {
+        go_on(stop)?;
         let begin = Instant::now();
         work()?;
         Ok(begin.elapsed())
@@ -255,10 +265,18 @@ mod tests {
     #[test]
     fn this_host_has_cpus_memory_and_costs() {
         let folder = tempfile::tempdir().unwrap();
-        let probed = probe(folder.path()).unwrap();
+        let probed = probe(folder.path(), &AtomicBool::new(false)).unwrap();
         assert!(probed.cpus > 0 && probed.nodes > 0 && probed.memory > Bytes(1 << 20), "{probed:?}");
         let names: Vec<&str> = probed.costs.iter().map(|(name, _)| *name).collect();
         assert_eq!(names[..5], ["syscall", "copy_page", "file_open", "clear_page", "minor_fault"]);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing stays behind");
+    }
+    /// Ctrl-C left `pagetide-probe-…` in the folder, perhaps with its 64 MiB, and a memory cgroup.
+    #[test]
+    fn a_probe_that_was_stopped_left_its_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = probe(folder.path(), &AtomicBool::new(true)).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::Interrupted);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

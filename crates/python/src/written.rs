@@ -1,6 +1,7 @@
 //! Workloads and machines of files, checked as they are made.
 
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 
 use pyo3::prelude::*;
 
@@ -32,5 +33,5 @@ pub(crate) fn read_machine(py: Python<'_>, text: &str) -> PyResult<MachineParts>
 /// This host as a machine file; files are made in `directory`, and removed.
 #[pyfunction]
 pub(crate) fn probe_machine(py: Python<'_>, directory: PathBuf) -> PyResult<String> {
-    py.detach(|| lab::machine_file::probe(&directory)).or_raised(py)
+    py.detach(|| lab::machine_file::probe(&directory, &AtomicBool::new(false))).or_raised(py)
 }

@@ -18,7 +18,7 @@ pub(crate) enum MachineCommand {
         after_help = "It takes some ten seconds, makes a file of 64 MiB in the folder and removes it. Reclaim is timed
 where a memory cgroup can be made. What could not be found stands in the file.
 
-Example:
+Examples:
   pagetide machine probe --dir /srv > my-server.toml
   pagetide run hot-and-stream --machine my-server.toml
   pagetide machine probe --on uml:6.12 > guest.toml
@@ -34,7 +34,7 @@ Example:
         backend: Option<String>,
     },
     /// Print a machine, perhaps with changes behind its name, as a machine file
-    #[command(after_help = "Example:
+    #[command(after_help = "Examples:
   pagetide machine show x86-64
   pagetide machine show skylake-1s+cpus=16")]
     Show {

@@ -4,16 +4,17 @@ use std::path::Path;
 
 use crate::args::{MachineArgs, MachineCommand};
 use crate::printer::{Failure, Printer};
+use crate::signals::stop_flag;
 
 pub(crate) fn machine(args: &MachineArgs, printer: &Printer) -> Result<(), Failure> {
     match &args.command {
         MachineCommand::Probe { backend: Some(backend), .. } => {
             printer.note("timing calls, faults and pages in three guests; it takes some fifteen seconds");
-            printer.data(&lab::guest_speed::probe(backend, &lab::HostPolicy::default())?)
+            printer.data(&lab::guest_speed::probe(backend, &lab::HostPolicy::default(), &stop_flag())?)
         }
         MachineCommand::Probe { dir, backend: None } => {
             printer.note("timing calls, the disk and reclaim; it takes some ten seconds");
-            printer.data(&lab::machine_file::probe(dir.as_deref().unwrap_or(Path::new(".")))?)
+            printer.data(&lab::machine_file::probe(dir.as_deref().unwrap_or(Path::new(".")), &stop_flag())?)
         }
         MachineCommand::Show { machine } => printer.data(&lab::machine_file::of_machine(machine)?),
     }

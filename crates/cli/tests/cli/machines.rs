@@ -90,6 +90,8 @@ fn wrong_machine_files_are_told() {
             "run hot-and-stream --machine none.toml",
             "run hot-and-stream --machine word.toml --on uml:6.12",
             "machine show vm-3cpu",
+            "run hot-and-stream --machine ./",
+            "run hot-and-stream --machine ./none",
             "machine probe --dir none",
         ]),
         @r#"
@@ -122,9 +124,21 @@ fn wrong_machine_files_are_told() {
     hint: `pagetide list machines` shows the names
     exit 1
 
+    $ run hot-and-stream --machine ./
+    error: cannot read `./`
+      caused by: Is a directory (os error 21)
+    hint: a machine file is a text, as `pagetide machine show` prints it; this is something else
+    exit 1
+
+    $ run hot-and-stream --machine ./none
+    error: cannot read `./none`
+      caused by: No such file or directory (os error 2)
+    hint: check the path; `pagetide machine show NAME > FILE.toml` writes one
+    exit 1
+
     $ machine probe --dir none
     timing calls, the disk and reclaim; it takes some ten seconds
-    error: no file can be made in `none`: entity not found
+    error: there is no folder `none`
     hint: name a folder of yours with 64 MiB to spare by `--dir`
     exit 1
     "#

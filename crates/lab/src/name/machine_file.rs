@@ -6,7 +6,11 @@
 
 use std::fmt::Write as _;
 use std::fs::read_to_string;
+#[cfg(unix)]
+use std::io::ErrorKind;
 use std::path::Path;
+#[cfg(unix)]
+use std::sync::atomic::AtomicBool;
 
 #[cfg(unix)]
 use linux::probe::Probed;
@@ -46,9 +50,10 @@ const DISK_KEYS: [&str; 12] = [
     "adapter",
 ];
 
-/// Whether a machine is a file.
+/// Whether a machine is a file: it is called so, or in a folder.
 fn is_one(machine: &str) -> bool {
     Path::new(machine).extension().is_some_and(|extension| extension == "toml")
+        || (machine.contains('/') && !machine.contains('+'))
 }
 
 /// The file that an option names, if it names one.
@@ -234,17 +239,19 @@ pub fn of_machine(name: &str) -> Result<String, LabError> {
 }
 
 /// Looks at this host and times it for some ten seconds; returns a machine file. Files are made in `folder`, and
-/// removed.
+/// removed, also when `stop` ends it early.
 ///
 /// # Errors
-/// None can be made there.
+/// None can be made there; it was stopped.
 #[cfg(unix)]
-pub fn probe(folder: &Path) -> Result<String, LabError> {
-    let probed = linux::probe::probe(folder).map_err(|source| {
-        LabError::refused(
-            format!("no file can be made in `{}`: {}", folder.display(), source.kind()),
-            "name a folder of yours with 64 MiB to spare by `--dir`",
-        )
+pub fn probe(folder: &Path, stop: &AtomicBool) -> Result<String, LabError> {
+    let hint = "name a folder of yours with 64 MiB to spare by `--dir`";
+    let probed = linux::probe::probe(folder, stop).map_err(|source| match source.kind() {
+        ErrorKind::Interrupted => LabError::Interrupted { finished: 0, total: 1 },
+        _ if !folder.is_dir() => {
+            LabError::refused(format!("there is no folder `{}`", folder.display()), hint)
+        }
+        why => LabError::refused(format!("no file can be made in `{}`: {why}", folder.display()), hint),
     })?;
     Ok(of_host(&probed))
 }

@@ -71,8 +71,8 @@ type Costs = Vec<(&'static str, Nanos)>;
 /// Measures guests of `backend`, a kernel of User-Mode Linux, on this host; returns a machine file.
 ///
 /// # Errors
-/// `backend` is something else, or of a kernel that the model has not; a run fails.
-pub fn probe(backend: &str, host: &HostPolicy) -> Result<String, LabError> {
+/// `backend` is something else, or of a kernel that the model has not; a run fails; `stop` was set.
+pub fn probe(backend: &str, host: &HostPolicy, stop: &Arc<AtomicBool>) -> Result<String, LabError> {
     let backend: Backend = backend.parse()?;
     let kernel = Some(&backend).filter(|backend| matches!(backend, Backend::Uml(_))).and_then(model_of);
     let Some(kernel) = kernel else {
@@ -85,7 +85,7 @@ pub fn probe(backend: &str, host: &HostPolicy) -> Result<String, LabError> {
     {
         let request = Request { backend: Some(backend.to_string()), seed: Some(seed), ..request(filesystem) };
         let run = PlannedRun { label: backend.to_string(), scenario: request.resolve()? };
-        guests.push((filesystem, in_guest(&run, host)?));
+        guests.push((filesystem, in_guest(&run, host, stop)?));
     }
     let took = |phase: &Phase| {
         let of = guests.iter().filter(|(filesystem, _)| *filesystem == phase.filesystem);
@@ -109,8 +109,8 @@ fn request(filesystem: &str) -> Request {
     }
 }
 
-fn in_guest(run: &PlannedRun, host: &HostPolicy) -> Result<Recording, LabError> {
-    let control = Control { host: host.clone(), ..Control::default() };
+fn in_guest(run: &PlannedRun, host: &HostPolicy, stop: &Arc<AtomicBool>) -> Result<Recording, LabError> {
+    let control = Control { host: host.clone(), stop: Arc::clone(stop), ..Control::default() };
     match batch::outcomes(slice::from_ref(run), 1, &control, true, |_, _| Ok(()))?.pop() {
         Some(Ended::Recorded(recording) | Ended::NotKept(recording, _)) => Ok(recording),
         Some(Ended::Failed(error)) => Err(error),
