@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use units::{Bytes, Nanos, parse_size};
+use units::{Nanos, parse_size};
 
 use crate::language::table::{Mistake, Position};
 use language::names::UnknownName;
@@ -37,6 +37,11 @@ pub(super) struct Out {
 /// A mistake in a line.
 pub(super) fn at(line: u32, message: impl Into<String>, hint: Option<String>) -> Mistake {
     Mistake { position: Some(Position { line, column: 1 }), message: message.into(), hint }
+}
+
+/// A number or size. With `i` in its suffix it is in powers of 1000 to fio, and no size of ours.
+fn amount(value: &str) -> Option<u64> {
+    parse_size(value).ok().filter(|_| !value.contains(['i', 'I'])).map(|size| size.get())
 }
 
 /// These steps, so many times.
@@ -81,17 +86,18 @@ impl Job {
 
     fn count(&self, option: &str, otherwise: u64) -> Result<u64, Mistake> {
         let Some((value, line)) = self.get(option) else { return Ok(otherwise) };
-        parse_size(value)
-            .map(Bytes::get)
-            .map_err(|_| at(line, format!("`{option}`: `{value}` is no number"), None))
+        amount(value).ok_or_else(|| at(line, format!("`{option}`: `{value}` is no number"), None))
     }
 
     fn size(&self, option: &str) -> Result<Option<u64>, Mistake> {
         let Some((value, line)) = self.get(option) else { return Ok(None) };
-        let read = parse_size(value);
-        let hint = "a size without range, list or share, such as `64k` or `4g`";
-        read.map(|size| Some(size.get()))
-            .map_err(|_| at(line, format!("`{option}` cannot be `{value}`"), Some(hint.to_owned())))
+        let hint = if value.contains(['i', 'I']) {
+            "to fio `Ki` and `KiB` are 1000 bytes, and 1024 are `k`: write `64k` or `4g`, or bytes"
+        } else {
+            "a size without range, list or share, such as `64k` or `4g`"
+        };
+        let read = amount(value).map(Some);
+        read.ok_or_else(|| at(line, format!("`{option}` cannot be `{value}`"), Some(hint.to_owned())))
     }
 
     /// A time; a bare number is in `unit`.

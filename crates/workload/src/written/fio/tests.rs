@@ -68,6 +68,7 @@ fn what_changes_the_result_and_is_not_supported_is_refused_by_name() {
             "[a]\nrw=read\nsize=1m\nioengine=io_uring\niodepth=32",
             "[a]\nrw=read\nsize=1m\nverify=md5",
             "[a]\nrw=read\nsize=50%",
+            "[a]\nrw=read\nsize=1GiB", // Was read as 1024 MiB.
             "[a]\nrw=trim\nsize=1m",
             "[a]\nrw=read",
             "rw=read",
@@ -81,22 +82,23 @@ fn what_changes_the_result_and_is_not_supported_is_refused_by_name() {
         ]
         .map(told)
         .join("\n"),
-        @r#"
-        line 4, column 1: option `direct`: direct I/O goes past the page cache, which is all that this is about; leave it out
-        line 4, column 1: option `ioengine`: `rdma` is none of sync, psync, vsync, pvsync, pvsync2, libaio, io_uring, posixaio, mmap; leave it out
-        line 5, column 1: option `iodepth`: several requests in flight are not modelled; leave it out
-        line 4, column 1: option `verify` is not supported; known names: `bs`, `blocksize`, `buffered`, `create_on_open`, `direct`, `end_fsync`, `fadvise_hint`, `fdatasync`, `file_service_type`, `filename`, `filesize`, `fsync` and 26 more; or leave it out
-        line 3, column 1: `size` cannot be `50%`; a size without range, list or share, such as `64k` or `4g`
-        line 2, column 1: `rw` cannot be `trim`; known names: `read`, `write`, `randread`, `randwrite`, `rw`, `randrw`
-        line 1, column 1: job `a` has no `size`; add `size=1g`
-        line 1, column 1: `rw=read` stands before any section; write `[global]` or `[job]` above it
-        line 1, column 1: `[a` is no section; write `[name]`
-        there is no job; write a section, such as `[reader]`
-        line 1, column 1: job `a` has 0 clones of 1 files; 1 to 1024 clones, and a file at least
-        line 1, column 1: job `a` is time_based and has no `runtime`; add `runtime=60`
-        line 4, column 1: `runtime`: `5x` is no time; 
-        line 4, column 1: option `random_distribution`: `pareto:0.2` is neither `random` nor `zipf:EXPONENT`; leave it out
-        line 4, column 1: option `blok` is not supported; known names: `bs`, `blocksize`, `buffered`, `create_on_open`, `direct`, `end_fsync`, `fadvise_hint`, `fdatasync`, `file_service_type`, `filename`, `filesize`, `fsync` and 26 more; or leave it out
-        "#
+        @"
+    line 4, column 1: option `direct`: direct I/O goes past the page cache, which is all that this is about; leave it out
+    line 4, column 1: option `ioengine`: `rdma` is none of sync, psync, vsync, pvsync, pvsync2, libaio, io_uring, posixaio, mmap; leave it out
+    line 5, column 1: option `iodepth`: several requests in flight are not modelled; leave it out
+    line 4, column 1: option `verify` is not supported; known names: `bs`, `blocksize`, `buffered`, `create_on_open`, `direct`, `end_fsync`, `fadvise_hint`, `fdatasync`, `file_service_type`, `filename`, `filesize`, `fsync` and 26 more; or leave it out
+    line 3, column 1: `size` cannot be `50%`; a size without range, list or share, such as `64k` or `4g`
+    line 3, column 1: `size` cannot be `1GiB`; to fio `Ki` and `KiB` are 1000 bytes, and 1024 are `k`: write `64k` or `4g`, or bytes
+    line 2, column 1: `rw` cannot be `trim`; known names: `read`, `write`, `randread`, `randwrite`, `rw`, `randrw`
+    line 1, column 1: job `a` has no `size`; add `size=1g`
+    line 1, column 1: `rw=read` stands before any section; write `[global]` or `[job]` above it
+    line 1, column 1: `[a` is no section; write `[name]`
+    there is no job; write a section, such as `[reader]`
+    line 1, column 1: job `a` has 0 clones of 1 files; 1 to 1024 clones, and a file at least
+    line 1, column 1: job `a` is time_based and has no `runtime`; add `runtime=60`
+    line 4, column 1: `runtime`: `5x` is no time; 
+    line 4, column 1: option `random_distribution`: `pareto:0.2` is neither `random` nor `zipf:EXPONENT`; leave it out
+    line 4, column 1: option `blok` is not supported; known names: `bs`, `blocksize`, `buffered`, `create_on_open`, `direct`, `end_fsync`, `fadvise_hint`, `fdatasync`, `file_service_type`, `filename`, `filesize`, `fsync` and 26 more; or leave it out
+    "
     );
 }
