@@ -10,7 +10,7 @@ pub(crate) fn machine(args: &MachineArgs, printer: &Printer) -> Result<(), Failu
     match &args.command {
         MachineCommand::Probe { backend: Some(backend), .. } => {
             printer.note("timing calls, faults and pages in three guests; it takes some fifteen seconds");
-            printer.data(&lab::guest_speed::probe(backend, &lab::HostPolicy::default(), &stop_flag())?)
+            printer.data(&lab::guest_speed::probe(backend, &stop_flag())?)
         }
         MachineCommand::Probe { dir, backend: None } => {
             printer.note("timing calls, the disk and reclaim; it takes some ten seconds");

@@ -99,6 +99,7 @@ fn what_cannot_be_is_told_before_anything_runs() {
         "worlds --seeds 1 --repeats 0 --out w",
         "worlds --seeds 1 --model-seeds 99 --out w",
         "worlds --seeds 1 --time soon --out w",
+        "worlds --seeds 1 --time 0s --out w",
         "worlds --seeds 1 --on uml:6.12 --check",
         "worlds --seeds 1 --against linux-6.1 --check",
         "worlds --seeds 1 --check --out w",
@@ -187,8 +188,13 @@ fn what_cannot_be_is_told_before_anything_runs() {
     exit 1
 
     $ worlds --seeds 1 --time soon --out w
-    error: `--time soon` is no duration
-    hint: write a whole number with `s`, `m` or `h`, such as `10m`
+    error: `--time soon` is no time to work for
+    hint: write a whole number with `s`, `m` or `h`, such as `10m`, not 0
+    exit 1
+
+    $ worlds --seeds 1 --time 0s --out w
+    error: `--time 0s` is no time to work for
+    hint: write a whole number with `s`, `m` or `h`, such as `10m`, not 0
     exit 1
 
     $ worlds --seeds 1 --on uml:6.12 --check
@@ -235,8 +241,8 @@ fn what_cannot_be_is_told_before_anything_runs() {
     exit 1
 
     $ worlds --on sim --kernel linux-5.5 --against linux-5.4 --workload sequential-readers --repeats 1 --model-seeds 1 --seeds 1 --real-of nowhere --out w
-    error: `nowhere/worlds.parquet` is missing
-    hint: copy the whole folder again, or make the run again
+    error: `nowhere` is no folder
+    hint: name the folder that `pagetide worlds --out DIR` made
     exit 1
 
     $ worlds --on sim --kernel linux-5.5 --against linux-5.4 --workload sequential-readers --repeats 1 --model-seeds 1 --seeds 1 --real-of broken --out w
@@ -361,8 +367,8 @@ fn a_world_that_agrees_or_is_not_there_is_told_as_such() {
     exit 2
 
     $ worlds shrink 1 --in worlds --time soon
-    error: `--time soon` is no duration
-    hint: write a whole number with `s`, `m` or `h`, such as `10m`
+    error: `--time soon` is no time to work for
+    hint: write a whole number with `s`, `m` or `h`, such as `10m`, not 0
     exit 1
     ");
 }

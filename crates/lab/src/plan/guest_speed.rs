@@ -24,7 +24,6 @@ use crate::plan::compare::model_of;
 use crate::resolve::planned::PlannedRun;
 use crate::resolve::request::{Request, Subject};
 use crate::run::batch::{self, Control, Ended};
-use crate::run::real::HostPolicy;
 use crate::run::simulate::simulate;
 
 const WORKLOAD: &str = include_str!("guest_speed.toml");
@@ -72,7 +71,7 @@ type Costs = Vec<(&'static str, Nanos)>;
 ///
 /// # Errors
 /// `backend` is something else, or of a kernel that the model has not; a run fails; `stop` was set.
-pub fn probe(backend: &str, host: &HostPolicy, stop: &Arc<AtomicBool>) -> Result<String, LabError> {
+pub fn probe(backend: &str, stop: &Arc<AtomicBool>) -> Result<String, LabError> {
     let backend: Backend = backend.parse()?;
     let kernel = Some(&backend).filter(|backend| matches!(backend, Backend::Uml(_))).and_then(model_of);
     let Some(kernel) = kernel else {
@@ -85,7 +84,7 @@ pub fn probe(backend: &str, host: &HostPolicy, stop: &Arc<AtomicBool>) -> Result
     {
         let request = Request { backend: Some(backend.to_string()), seed: Some(seed), ..request(filesystem) };
         let run = PlannedRun { label: backend.to_string(), scenario: request.resolve()? };
-        guests.push((filesystem, in_guest(&run, host, stop)?));
+        guests.push((filesystem, in_guest(&run, stop)?));
     }
     let took = |phase: &Phase| {
         let of = guests.iter().filter(|(filesystem, _)| *filesystem == phase.filesystem);
@@ -109,8 +108,8 @@ fn request(filesystem: &str) -> Request {
     }
 }
 
-fn in_guest(run: &PlannedRun, host: &HostPolicy, stop: &Arc<AtomicBool>) -> Result<Recording, LabError> {
-    let control = Control { host: host.clone(), stop: Arc::clone(stop), ..Control::default() };
+fn in_guest(run: &PlannedRun, stop: &Arc<AtomicBool>) -> Result<Recording, LabError> {
+    let control = Control { stop: Arc::clone(stop), ..Control::default() };
     match batch::outcomes(slice::from_ref(run), 1, &control, true, |_, _| Ok(()))?.pop() {
         Some(Ended::Recorded(recording) | Ended::NotKept(recording, _)) => Ok(recording),
         Some(Ended::Failed(error)) => Err(error),
@@ -234,7 +233,7 @@ mod tests {
 
     #[test]
     fn what_is_no_guest_of_user_mode_linux_is_refused() {
-        let refused = |backend| probe(backend, &HostPolicy::default()).unwrap_err().to_string();
+        let refused = |backend| probe(backend, &Arc::default()).unwrap_err().to_string();
         insta::assert_snapshot!(["sim", "host", "vm:6.12", "uml:./linux"].map(refused).join("\n"), @"
         guests of `sim` are not measured
         guests of `host` are not measured

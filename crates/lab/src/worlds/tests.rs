@@ -113,12 +113,15 @@ fn a_stopped_call_keeps_what_has_ended_and_the_next_goes_on() {
     assert!(!out.join("unmerged").exists());
 }
 
+/// What was told of it was `0 worlds of  of the model`.
 #[test]
 fn after_the_time_no_world_begins() {
     let folder = TempDir::new().unwrap();
-    let plan = WorldsRequest { time: Some("0s".to_owned()), ..request("1..3") }.plan().unwrap();
+    let plan = WorldsRequest { time: Some("1ns".to_owned()), ..request("1..3") }.plan().unwrap();
     let (summary, interrupted) = plan.run(&folder.path().join("worlds"), &control()).unwrap();
     assert!(summary.worlds == 0 && interrupted.is_none());
+    let told = report::views::worlds(&summary).render(report::Format::Text, 80);
+    assert!(told.starts_with("no world has ended\n"), "{told}");
 }
 
 /// A run that fails, and one that is killed, are rows that say so.

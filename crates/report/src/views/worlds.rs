@@ -125,6 +125,9 @@ pub fn worlds(summary: &WorldsSummary) -> Document<'_> {
 
 fn title(summary: &WorldsSummary) -> String {
     let WorldsSummary { kernel, worlds, has_real, not_judged, .. } = summary;
+    if *worlds == 0 {
+        return "no world has ended".to_owned();
+    }
     let beside = if *has_real { " beside the model" } else { " of the model" };
     let not_judged = match not_judged.len() {
         0 => String::new(),
