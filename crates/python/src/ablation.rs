@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use lab::ablate::{self, Ablation as Planned};
 use lab::replay::Outcomes;
 use lab::sweep::{SweepControl, SweepFolder, SweepPlan, problem};
-use lab::{Ended, KeepRuns, LabError, Request};
+use lab::{Control, Ended, HostPolicy, KeepRuns, LabError, Request};
 use pyo3::prelude::*;
 
 use crate::asked::Asked;
@@ -88,9 +88,10 @@ pub(crate) fn ablate_features(
     warn: &Bound<'_, PyAny>,
     watcher: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Ablation> {
+    let host = asked.host().or_raised(py)?;
     let plan = ablate::plan(&Request::from(asked), &features, seeds).or_raised(py)?;
     warned(py, plan.plan.planned().unwrap_or_default(), warn)?;
-    let how = How { jobs, out, resume };
+    let how = How { host, jobs, out, resume };
     let (outcomes, stopped_by) = how.run(py, &plan.plan, watcher)?;
     let total = outcomes.len();
     let finished = outcomes.iter().filter(|outcome| outcome.recording().is_some()).count();
@@ -111,8 +112,9 @@ pub(crate) fn ablate_features(
     }
 }
 
-/// How many runs are made at a time, and where they are kept.
+/// What runs may take of this host, how many are made at a time, and where they are kept.
 struct How {
+    host: HostPolicy,
     jobs: usize,
     out: Option<PathBuf>,
     resume: bool,
@@ -132,7 +134,7 @@ impl How {
             None => (None, vec![None; plan.runs.len()]),
         };
         let watch = Watch::new(finished.iter().filter(|run| run.is_none()).count());
-        let mut control = watch.control();
+        let mut control = Control { host: self.host, ..watch.control() };
         if let Some(folder) = folder.clone() {
             let folder = Arc::new(move |run| folder.folder_of(run));
             control.kept = Some(KeepRuns { detail: None, folder });

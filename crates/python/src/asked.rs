@@ -5,7 +5,8 @@
 
 use std::path::PathBuf;
 
-use lab::{GuestRequest, LabError, ReplayOptions, Request, Subject, Timing, TraceFormat};
+use lab::real::parse_max_time;
+use lab::{GuestRequest, HostPolicy, LabError, ReplayOptions, Request, Subject, Timing, TraceFormat};
 use pyo3::prelude::*;
 
 /// A run, and what may be said of it.
@@ -26,6 +27,15 @@ pub(crate) struct Asked {
     vm_nodes: Option<u16>,
     vm_lru_gen: Option<String>,
     vm_xfs_log: Option<u16>,
+    max_time: Option<String>,
+}
+
+impl Asked {
+    /// What its runs may take of this host.
+    pub(crate) fn host(&self) -> Result<HostPolicy, LabError> {
+        let max_time = self.max_time.as_deref().map(parse_max_time).transpose()?;
+        Ok(HostPolicy { max_time, ..HostPolicy::default() })
+    }
 }
 
 /// What runs: `("workload", NAME)`, `("file", PATH)` or `("text", TOML)`.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lab::batch::run_rest;
 use lab::folders::{Loaded, SideBySide};
-use lab::{Batch, KeepRuns, LabError, Request, compare};
+use lab::{Batch, Control, KeepRuns, LabError, Request, compare};
 use pyo3::prelude::*;
 use report::{Grid, Group, views};
 
@@ -188,6 +188,7 @@ pub(crate) fn compare_kernels(
     warn: &Bound<'_, PyAny>,
     watcher: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Comparison> {
+    let host = asked.host().or_raised(py)?;
     let comparison = compare::plan(&Request::from(asked), &kernels, &backends, seeds).or_raised(py)?;
     let plan = comparison.runs();
     warned(py, &plan, warn)?;
@@ -199,7 +200,7 @@ pub(crate) fn compare_kernels(
         None => (None, vec![None; plan.len()]),
     };
     let watch = Watch::new(finished.iter().filter(|run| run.is_none()).count());
-    let mut control = watch.control();
+    let mut control = Control { host, ..watch.control() };
     if let Some(folder) = folder.clone() {
         control.kept = Some(KeepRuns { detail: None, folder: Arc::new(move |run| folder.folder_of(run)) });
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lab::{Batch, KeepRuns, LabError, PlannedRun, Request, check_new_folder};
+use lab::{Batch, Control, KeepRuns, LabError, PlannedRun, Request, check_new_folder};
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
 
@@ -28,6 +28,7 @@ pub(crate) fn run(
     warn: &Bound<'_, PyAny>,
     watcher: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Recording> {
+    let host = asked.host().or_raised(py)?;
     let (scenario, told) = Request::from(asked).resolve_telling().or_raised(py)?;
     let plan = [PlannedRun { label: lab::label(&scenario), scenario }];
     told.map_or(Ok(()), |told| warn.call1((told,)).map(drop))?;
@@ -36,7 +37,7 @@ pub(crate) fn run(
         check_new_folder(out).or_raised(py)?;
     }
     let watch = Watch::new(1);
-    let mut control = watch.control();
+    let mut control = Control { host, ..watch.control() };
     if let Some(out) = out.clone() {
         control.kept = Some(KeepRuns { detail: None, folder: Arc::new(move |_| out.clone()) });
     }

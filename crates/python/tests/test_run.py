@@ -116,3 +116,17 @@ def test_progress_that_is_wanted_is_drawn(small: pagetide.Scenario, capfd: pytes
     pagetide.compare(small, kernels=["linux-5.4", "linux-6.12"], seeds=8, progress=True)
     drawn = capfd.readouterr()
     assert drawn.out == "" and "/16" in drawn.err
+
+
+def test_a_run_that_takes_too_long_is_stopped(small: pagetide.Scenario) -> None:
+    for work in (
+        lambda: pagetide.run("simoop", mem="128M", max_time="100ms"),
+        lambda: pagetide.compare("simoop", mem="128M", max_time="100ms"),
+        lambda: pagetide.ablate("simoop", "root-aging", mem="128M", max_time="100ms"),
+    ):
+        with pytest.raises(pagetide.InputError, match="stopped after 100 ms"):
+            work()
+    with pytest.raises(pagetide.InputError, match="`--max-time`: `soon` is not a duration"):
+        pagetide.run(small, max_time="soon")
+    with pytest.raises(TypeError, match="`max_time` is a text, not 60"):
+        pagetide.run(small, max_time=60)  # type: ignore[arg-type]

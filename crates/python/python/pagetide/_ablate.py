@@ -25,6 +25,7 @@ def ablate(
     sysctls: Mapping[str, Value] | None = None,
     seed: int | None = None,
     interval: str | None = None,
+    max_time: str | None = None,
     jobs: int = 0,
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,

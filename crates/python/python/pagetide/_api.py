@@ -57,6 +57,7 @@ def run(
     interval: str | None = None,
     backend: str | None = None,
     vm: VirtualMachine | None = None,
+    max_time: str | None = None,
     out: Path | None = None,
     progress: ProgressLike = None,
 ) -> Recording:
@@ -74,11 +75,12 @@ def run(
         interval: Time between two samples of all counters, such as "20ms"; else 100 ms of simulated time.
         backend: Where it runs: "sim", "host" or "vm:VERSION".
         vm: The shape of a guest.
+        max_time: How long it may take on the clock, such as "60s"; a run that takes longer is stopped.
         out: A new folder that the recording is written to while the run goes.
         progress: None draws where somebody looks, True always, False never; or a function.
 
     Raises:
-        InputError: A name or value that cannot be, told with the nearest one that can.
+        InputError: A name or value that cannot be, told with the nearest one that can; a run past `max_time`.
         Interrupted: Ctrl-C.
     """
     return _native.run(asked(scenario, locals()), _path(out), warn, watcher(progress))
@@ -97,6 +99,7 @@ def compare(
     seed: int | None = None,
     interval: str | None = None,
     vm: VirtualMachine | None = None,
+    max_time: str | None = None,
     jobs: int = 0,
     out: Path | None = None,
     resume: bool = False,

@@ -77,6 +77,7 @@ def asked(scenario: ScenarioLike, given: Mapping[str, Any]) -> dict[str, Any]:
     """What the lab is asked for: `scenario`, with what is `given` and not None in place of what it says."""
     subject, own = _subject(scenario)
     options = {name: _first(given.get(name), own.get(name)) for name in _OPTIONS}
+    options["max_time"] = given.get("max_time")
     of_machine: Mapping[str, Value] = {}
     if isinstance(options["machine"], Machine):
         options["machine"], memory, of_machine = options["machine"].parts
@@ -96,12 +97,13 @@ def asked(scenario: ScenarioLike, given: Mapping[str, Any]) -> dict[str, Any]:
         "vm_nodes": vm.numa_nodes,
         "vm_lru_gen": vm.lru_gen,
         "vm_xfs_log": vm.xfs_log,
+        "max_time": options["max_time"],
     }
 
 
 def _check(options: Mapping[str, Any]) -> None:
     """Refuses values of another type in words of whoever gave them."""
-    for name in ("kernel", "machine", "swap", "interval", "backend"):
+    for name in ("kernel", "machine", "swap", "interval", "backend", "max_time"):
         value = options[name]
         if value is not None and not isinstance(value, str):
             raise TypeError(f"`{name}` is a text, not {value!r}")
