@@ -78,8 +78,15 @@ impl Printer {
         self.data(&document.render(format.into(), self.width()))
     }
 
-    /// A line to standard error. Nobody can be told when that fails.
+    /// A line to standard error, unless nothing shall be said.
     pub(crate) fn note(&self, text: &str) {
+        if self.verbosity > Verbosity::Quiet {
+            self.line(text);
+        }
+    }
+
+    /// A line to standard error. Nobody can be told when that fails.
+    pub(crate) fn line(&self, text: &str) {
         let _ = writeln!(anstream::stderr().lock(), "{text}");
     }
 
@@ -95,7 +102,7 @@ impl Printer {
         match failure {
             Failure::Lab(error) => {
                 self.labelled("error", AnsiColor::Red, &error.to_string());
-                error.causes().iter().for_each(|cause| self.note(&format!("  caused by: {cause}")));
+                error.causes().iter().for_each(|cause| self.line(&format!("  caused by: {cause}")));
                 if let Some(hint) = error.hint() {
                     self.labelled("hint", AnsiColor::Cyan, &hint);
                 }
@@ -110,7 +117,7 @@ impl Printer {
             }
             Failure::Output(error) => {
                 self.labelled("error", AnsiColor::Red, "cannot write to standard output");
-                self.note(&format!("  caused by: {error}"));
+                self.line(&format!("  caused by: {error}"));
                 exit::INTERNAL
             }
         }
@@ -118,6 +125,6 @@ impl Printer {
 
     fn labelled(&self, label: &str, color: AnsiColor, text: &str) {
         let style = Style::new().bold().fg_color(Some(color.into()));
-        self.note(&format!("{style}{label}{style:#}: {text}"));
+        self.line(&format!("{style}{label}{style:#}: {text}"));
     }
 }

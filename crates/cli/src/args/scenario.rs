@@ -76,7 +76,7 @@ pub(crate) struct ScenarioArgs {
     #[arg(long = "on", value_name = "BACKEND", help_heading = "Run")]
     pub(crate) backends: Vec<String>,
     /// Print the resolved scenario instead of running it
-    #[arg(long, help_heading = "Run")]
+    #[arg(long, help_heading = "Run", conflicts_with = "format")]
     pub(crate) dry_run: bool,
     /// Simulated machine to run on, by name or a machine file (*.toml) [default: the workload's own]
     /// [example: vm-2cpu]

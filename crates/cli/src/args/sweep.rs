@@ -13,7 +13,8 @@ use super::{GridArgs, GuestArgs, HostArgs, ReadingArgs, whole};
   A..B+STEP     in steps: 256M..512M+32M
   A..B*FACTOR   by a factor: 1..1000*10
   \"A,B\"         one value with its commas or points
-At most 1000 runs, on a cluster 100000. A run that fails does not stop the others; its row says why, and the exit code tells.
+At most 1000 runs, on a cluster 100000. A run that fails does not stop the others; its row says why,
+and the exit code tells.
 
 Examples:
   pagetide sweep hot-and-stream --mem 256M..2G --kernel linux-6.1,linux-6.12 --out recordings/mem
@@ -48,10 +49,10 @@ pub(crate) struct SweepArgs {
     pub(crate) jobs: Option<usize>,
     /// Run on this Dask cluster, by the Python package pagetide; --out takes one dataset of Parquet files instead of
     /// recordings, here or at a URL [default: on this machine] [example: tcp://scheduler:8786]
-    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["jobs", "plot"], help_heading = "Run")]
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["jobs", "plot", "max_time"], help_heading = "Run")]
     pub(crate) dask: Option<String>,
     /// Print the resolved scenarios instead of running them
-    #[arg(long, help_heading = "Run")]
+    #[arg(long, help_heading = "Run", conflicts_with = "format")]
     pub(crate) dry_run: bool,
     /// Kernels, with features added (+) or taken away (-) [default: linux-6.12] [example: linux-6.1,linux-6.12]
     #[arg(long = "kernel", value_name = "VALUES", help_heading = "Machine", allow_hyphen_values = true)]

@@ -34,7 +34,7 @@ pub(crate) struct WorldsArgs {
     #[arg(long, help_heading = "Worlds", conflicts_with_all = ["out", "real_of", "machine", "repeats", "model_seeds", "host_disk"])]
     pub(crate) check: bool,
     /// Print the commands of all worlds instead of running them, and what no world has
-    #[arg(long, help_heading = "Worlds")]
+    #[arg(long, help_heading = "Worlds", conflicts_with = "format")]
     pub(crate) dry_run: bool,
     /// Where they run beside the model: uml:VERSION, vm:VERSION or a PATH of either; sim is the model alone
     /// [default: sim] [example: uml:6.12]
@@ -83,6 +83,9 @@ pub(crate) enum WorldsPart {
     /// Make a world that disagrees smaller while it still does: one command for each side
     Shrink(ShrinkArgs),
     /// Show both sides of a world beside each other: counters, and where the samples of one part
+    #[command(after_help = "Examples:
+  pagetide worlds explain 17 --in worlds/6.12
+  pagetide worlds explain uml:6.12/17 --in worlds/6.12 --counter pgrefill")]
     Explain(WorldArgs),
 }
 

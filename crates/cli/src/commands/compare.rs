@@ -10,7 +10,7 @@ use lab::{HostPolicy, LabError, PlannedRun, fail_if, view};
 use report::{Grid, Group, Limit, Outcome, View, views};
 
 use super::{check_events, host_policy, keep_runs, plot, request, told_of_runs};
-use crate::args::{CompareArgs, Events, Format, Style, Verbosity};
+use crate::args::{CompareArgs, Events, Format, Style};
 use crate::printer::{Failure, Printer};
 use crate::progress::RunProgress;
 
@@ -144,7 +144,7 @@ fn run_plan(
         None => (None, vec![None; plan.len()]),
     };
     let done = finished.iter().flatten().count();
-    if args.resume && printer.verbosity() > Verbosity::Quiet {
+    if args.resume {
         printer.note(&format!("{} runs; {done} have finished before", plan.len()));
     }
     let mut progress = RunProgress::new(plan.len() - done, policy, printer);

@@ -45,7 +45,7 @@ use std::sync::Arc;
 
 use lab::{Backend, GuestRequest, HostPolicy, KeepRuns, LabError, PlannedRun, Request, Scenario, Subject};
 
-use crate::args::{Events, GuestArgs, HostArgs, ScenarioArgs, Verbosity};
+use crate::args::{Events, GuestArgs, HostArgs, ScenarioArgs};
 use crate::printer::{Failure, Printer};
 
 /// The request that `subject` and options make.
@@ -158,11 +158,7 @@ fn host_policy<'a>(
 /// will say little.
 fn told_of_runs(plan: &[PlannedRun], policy: &HostPolicy, printer: &Printer) -> Result<(), LabError> {
     lab::batch::warnings(plan).iter().for_each(|warning| printer.warning(warning));
-    for text in lab::real::check(plan, policy)? {
-        if printer.verbosity() > Verbosity::Quiet {
-            printer.note(&text);
-        }
-    }
+    lab::real::check(plan, policy)?.iter().for_each(|text| printer.note(text));
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use lab::page::{check_figure, check_figure_name, no_figure, with_page, write};
 use report::Style;
 use report::page::{Page, page};
 
-use crate::args::{PlotArgs, Verbosity};
+use crate::args::PlotArgs;
 use crate::printer::{Failure, Printer};
 
 /// How a page is written: signed.
@@ -55,7 +55,5 @@ pub(super) fn figure(
 
 /// Says that a file was written.
 pub(super) fn told(printer: &Printer, path: &Path, bytes: usize) {
-    if printer.verbosity() > Verbosity::Quiet {
-        printer.note(&format!("`{}`: {} KiB", path.display(), bytes.div_ceil(1024)));
-    }
+    printer.note(&format!("`{}`: {} KiB", path.display(), bytes.div_ceil(1024)));
 }

@@ -22,7 +22,7 @@ pub(crate) fn record(args: &RecordArgs, printer: &Printer) -> Result<u8, Failure
         }
         None => {
             let document = views::run(&recording, None, &view([&recording], args.all, Vec::new()));
-            printer.note(document.render(args.format.into(), printer.width()).trim_end());
+            printer.line(document.render(args.format.into(), printer.width()).trim_end());
         }
     }
     // A shell's statuses fit a byte; anything else is a failure of no known kind.

@@ -12,7 +12,7 @@ use report::{SweepRow, SweepRows, views};
 
 use super::replay::check_stdin;
 use super::{dask, guest_request, host_policy, keep_runs, plot};
-use crate::args::{Events, HostArgs, SweepArgs, Verbosity};
+use crate::args::{Events, HostArgs, SweepArgs};
 use crate::exit;
 use crate::printer::{Failure, Printer};
 use crate::progress::{ReplayBar, RunProgress};
@@ -52,11 +52,9 @@ pub(super) fn begin(
         Some((folder, finished)) => (Some(folder), finished),
         None => (None, vec![None; plan.runs.len()]),
     };
-    if printer.verbosity() > Verbosity::Quiet {
-        let done = finished.iter().flatten().count();
-        let done = if resume { format!("; {done} have finished before") } else { String::new() };
-        printer.note(&format!("{size}{done}"));
-    }
+    let done = finished.iter().flatten().count();
+    let done = if resume { format!("; {done} have finished before") } else { String::new() };
+    printer.note(&format!("{size}{done}"));
     Ok((folder, finished))
 }
 
