@@ -45,11 +45,16 @@ impl RunProgress {
                 }
                 RunEvent::Started { .. } => {}
                 RunEvent::Advanced { index, simulated } if draw => {
-                    observed.set_message(format!("run {} at {simulated} of simulated time{left}", index + 1));
+                    let at = time(simulated.as_secs_f64());
+                    observed.set_message(format!("run {} at {at} of simulated time{left}", index + 1));
                 }
                 RunEvent::Advanced { index, simulated } if verbosity > Verbosity::Quiet => {
                     if let Some(took) = due(&pace, index) {
-                        let at = format!("run {}/{total}: at {simulated} of simulated time", index + 1);
+                        let at = format!(
+                            "run {}/{total}: at {} of simulated time",
+                            index + 1,
+                            time(simulated.as_secs_f64())
+                        );
                         let times = times(simulated.as_secs_f64(), took.as_secs_f64());
                         tell.note(&format!("{at} after {} s ({times})", took.as_secs()));
                     }
@@ -72,9 +77,13 @@ impl RunProgress {
                     if verbosity > Verbosity::Quiet {
                         let line = if run.scenario.backend == Backend::Sim {
                             let speed = times(simulated.as_secs_f64(), wall.as_secs_f64());
-                            format!("{simulated} simulated in {wall} ({speed})")
+                            format!(
+                                "{} simulated in {} ({speed})",
+                                time(simulated.as_secs_f64()),
+                                time(wall.as_secs_f64())
+                            )
                         } else {
-                            format!("ran for {wall}")
+                            format!("ran for {}", time(wall.as_secs_f64()))
                         };
                         let line = format!("run {}/{total}: {}: {line}{left}", index + 1, with_seed(run));
                         observed.suspend(|| tell.note(&line));
@@ -98,6 +107,11 @@ fn with_seed(run: &PlannedRun) -> String {
         return label.clone();
     }
     format!("{label}, seed {seed}")
+}
+
+/// A time as reports have it.
+fn time(seconds: f64) -> String {
+    report::number::duration(seconds * 1e9)
 }
 
 /// How fast simulated time goes, against a clock.
@@ -281,15 +295,24 @@ impl ShrinkBar {
 
     /// A smaller world was tried.
     pub(crate) fn tell(&self, world: WorldTried<'_>) {
-        let WorldTried { tried, disagrees, command, seconds } = world;
-        self.bar.set_message(format!("{tried} worlds tried in {seconds:.0} s"));
-        if disagrees && self.tells {
-            self.bar.suspend(|| self.tell.note(&format!("smaller, after {tried} tries: {command}")));
+        self.bar.set_message(format!("{} worlds tried in {:.0} s", world.tried, world.seconds));
+        if world.disagrees && self.tells {
+            let line = smaller_line(&world, self.tell.verbosity());
+            self.bar.suspend(|| self.tell.note(&line));
         }
     }
 
     pub(crate) fn done(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// What is told of a smaller world; its command has hundreds of characters.
+fn smaller_line(world: &WorldTried<'_>, verbosity: Verbosity) -> String {
+    let WorldTried { tried, command, seconds, .. } = world;
+    match verbosity {
+        Verbosity::Verbose => format!("smaller at try {tried}: {command}"),
+        _ => format!("smaller at try {tried}, after {seconds:.0} s"),
     }
 }
 
@@ -325,4 +348,22 @@ fn bar(length: u64, draw: bool, template: &str) -> ProgressBar {
         bar.enable_steady_tick(Duration::from_millis(200));
     }
     bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_step_to_a_smaller_world_was_a_line_of_hundreds_of_characters() {
+        let command = "pagetide run simoop --param files=7";
+        let world = WorldTried { tried: 3, disagrees: true, command, seconds: 1.4 };
+        assert_eq!(smaller_line(&world, Verbosity::Normal), "smaller at try 3, after 1 s");
+        assert_eq!(smaller_line(&world, Verbosity::Verbose), format!("smaller at try 3: {command}"));
+    }
+
+    #[test]
+    fn a_short_run_took_no_time() {
+        assert_eq!((time(0.050_74), time(0.000_3)), ("50.74 ms".to_owned(), "300 µs".to_owned()));
+    }
 }

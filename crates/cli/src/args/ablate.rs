@@ -7,7 +7,7 @@ use super::{GridArgs, ScenarioArgs, whole};
 #[derive(Debug, Args)]
 #[command(
     after_help = "Each feature is switched: taken away where the kernel has it, added where it does not. Every subset
-of the changes is run with every seed: k features make 2^k kernels, at most 6 features and 1000 runs.
+of the changes is run with every seed: k features make 2^k kernels. At most 6 features, 1000 runs.
 A row of the first table is what `pagetide run` with that kernel gives. Then, for each metric:
   effect of a   mean of all kernels with the change minus mean of all without it
   a x b         half of what a does where b is changed, minus half of what it does where b is not

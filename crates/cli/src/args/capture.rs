@@ -5,12 +5,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::whole;
+
 #[derive(Debug, Args)]
 #[command(
-    after_help = "It needs no root. The command runs as it would by itself: its streams, signals and exit status are its
-own, 128 and the signal's number if it was killed, 127 if it is not found, 126 if it cannot be run.
-Set-user-ID programs and file capabilities have no effect in it. Ctrl-C goes to the command; what it
-did until then is kept. With --attach, --cgroup or --unit, Ctrl-C ends the capture and they go on.
+    after_help = "It needs no root. The command runs as it would by itself: its streams, signals and exit status are
+its own, 128 and the signal's number if it was killed, 127 if it is not found, 126 if it cannot be
+run. Set-user-ID programs and file capabilities have no effect in it. Ctrl-C goes to the command;
+what it did until then is kept. With --attach, --cgroup or --unit, Ctrl-C ends the capture and they
+go on.
 
 Files are followed call by call. Memory is looked at now and then: which pages came, and how many of
 each mapping were used. What is known to be missing is in the trace, and told at the end.
@@ -36,6 +39,7 @@ pub(crate) struct CaptureArgs {
         long,
         alias = "pid",
         value_name = "PID",
+        value_parser = whole::<u32>,
         allow_negative_numbers = true,
         group = "running",
         help_heading = "What runs already"

@@ -21,7 +21,7 @@ pub(crate) enum Style {
 #[command(
     after_help = "Without --kernel, kernels are those of the workload's source before and after its change.
 The first kernel or folder is the baseline. A folder takes precedence over a workload's name.
-JSON has a key `comparison`, CSV rows of the kind `comparison`: change, interval, p and verdict of each metric.
+JSON has a key `comparison`, CSV rows of that kind: change, interval, p and verdict of each metric.
 
 Limits for --fail-if; NAME is a metric, samples (their mean, or NAME.p99, .min, .median, .max), a
 counter, or CGROUP:COUNTER:

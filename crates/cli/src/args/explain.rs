@@ -2,9 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
-use super::ScenarioArgs;
+use super::{ScenarioArgs, TextFormat};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -32,31 +32,11 @@ pub(crate) struct ExplainArgs {
     #[arg(long, help_heading = "Output", conflicts_with = "format")]
     pub(crate) folded: bool,
     /// Form of the result on standard output [example: json]
-    #[arg(long, value_enum, default_value_t = ExplainFormat::Text, help_heading = "Output")]
-    pub(crate) format: ExplainFormat,
+    #[arg(long, value_enum, default_value_t = TextFormat::Text, help_heading = "Output")]
+    pub(crate) format: TextFormat,
     /// Show every row
     #[arg(long, help_heading = "Output")]
     pub(crate) all: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ExplainFormat {
-    /// For a terminal
-    Text,
-    /// One JSON object
-    Json,
-    /// Markdown
-    Md,
-}
-
-impl From<ExplainFormat> for ::report::Format {
-    fn from(format: ExplainFormat) -> Self {
-        match format {
-            ExplainFormat::Text => Self::Text,
-            ExplainFormat::Json => Self::Json,
-            ExplainFormat::Md => Self::Markdown,
-        }
-    }
 }
 
 /// `17`, or `17-31`.

@@ -165,6 +165,27 @@ impl From<Format> for ::report::Format {
     }
 }
 
+/// The form of what has no table to be rows of CSV.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TextFormat {
+    /// For a terminal
+    Text,
+    /// One JSON object
+    Json,
+    /// Markdown
+    Md,
+}
+
+impl From<TextFormat> for ::report::Format {
+    fn from(format: TextFormat) -> Self {
+        match format {
+            TextFormat::Text => Self::Text,
+            TextFormat::Json => Self::Json,
+            TextFormat::Md => Self::Markdown,
+        }
+    }
+}
+
 /// A whole number, of the type that an option has.
 fn whole<T: FromStr<Err = ParseIntError>>(text: &str) -> Result<T, &'static str> {
     text.parse().map_err(|error: ParseIntError| match error.kind() {
@@ -186,6 +207,20 @@ mod tests {
     #[test]
     fn every_argument_is_documented() {
         Cli::command().debug_assert(); // `help_expected` is checked here.
+    }
+
+    /// A line of `capture --help` had a single word.
+    #[test]
+    fn lines_of_help_that_are_broken_by_hand_fit() {
+        let mut open = vec![Cli::command()];
+        while let Some(command) = open.pop() {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            for paragraph in help.split("\n\n").filter(|paragraph| paragraph.contains('\n')) {
+                let wide = paragraph.lines().find(|line| line.chars().count() > 100);
+                assert_eq!(wide, None, "in `{}`", command.get_name());
+            }
+            open.extend(command.get_subcommands().cloned());
+        }
     }
 
     /// Clap took `--capacity -1` for an unknown option, and told to write `-- -1`.

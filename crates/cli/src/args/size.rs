@@ -36,7 +36,7 @@ pub(crate) struct SizeArgs {
     #[arg(short, long, value_name = "KERNEL", help_heading = "Kernel and machine")]
     pub(crate) kernel: Option<String>,
     /// Machine [default: vm-2cpu] [example: vm-2cpu]
-    #[arg(long, value_name = "MACHINE", help_heading = "Kernel and machine")]
+    #[arg(long, value_name = "NAME", help_heading = "Kernel and machine")]
     pub(crate) machine: Option<String>,
     /// Disk: `nvme`, `ssd`, `hdd`, `network`, `measured` (this host's), or LATENCY:BETWEEN:BANDWIDTH:READAHEAD; several
     /// after commas: the first counts, the others stand beside it [default: measured where the files of a captured
@@ -50,13 +50,13 @@ pub(crate) struct SizeArgs {
     /// Sysctl of the kernel; may be repeated [example: vm.dirty_ratio=10]
     #[arg(
         long = "set",
-        value_name = "NAME=VALUE",
+        value_name = "SYSCTL=VALUE",
         help_heading = "Kernel and machine",
         allow_hyphen_values = true
     )]
     pub(crate) sysctls: Vec<String>,
     /// Seed of the first run [default: 1] [example: 7]
-    #[arg(long, value_name = "SEED", help_heading = "Kernel and machine", value_parser = whole::<u64>, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", help_heading = "Kernel and machine", value_parser = whole::<u64>, allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
     /// Run each limit with so many seeds [default: 1] [example: 5]
     #[arg(long, value_name = "N", help_heading = "Kernel and machine", value_parser = whole::<u64>, allow_negative_numbers = true)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{Events, Format, ReadingArgs, ScenarioArgs};
+use super::{Events, ReadingArgs, ScenarioArgs, TextFormat};
 
 #[derive(Debug, Args)]
 #[command(
@@ -65,9 +65,9 @@ pub(crate) struct InfoArgs {
     pub(crate) trace: PathBuf,
     #[command(flatten)]
     pub(crate) reading: ReadingArgs,
-    /// Form of the result on standard output: no CSV [example: json]
-    #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
-    pub(crate) format: Format,
+    /// Form of the result on standard output [example: json]
+    #[arg(long, value_enum, default_value_t = TextFormat::Text, help_heading = "Output")]
+    pub(crate) format: TextFormat,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

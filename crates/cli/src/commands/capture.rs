@@ -4,7 +4,7 @@
 
 use lab::capture::{Request, Whom, run};
 
-use crate::args::{CaptureArgs, Verbosity};
+use crate::args::CaptureArgs;
 use crate::exit;
 use crate::printer::{Failure, Printer};
 use crate::signals::last_signal;
@@ -20,13 +20,8 @@ pub(crate) fn capture(args: &CaptureArgs, printer: &Printer) -> Result<u8, Failu
     let (sample, max_tasks) = (args.sample.as_deref(), args.max_tasks.as_deref());
     let length = args.length.as_deref();
     let done = run(&Request { out: &args.out, whom, length, sample, max_tasks }, &last_signal())?;
-    if printer.verbosity() > Verbosity::Quiet {
-        done.told
-            .iter()
-            .chain([&done.summary])
-            .filter(|text| !text.is_empty())
-            .for_each(|text| printer.note(text));
-    }
+    let told = done.told.iter().chain([&done.summary]);
+    told.filter(|text| !text.is_empty()).for_each(|text| printer.note(text));
     match done.failure {
         // A command that failed has said so itself; otherwise the trace is what failed.
         Some(failure) => {

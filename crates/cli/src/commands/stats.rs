@@ -59,9 +59,9 @@ fn tell_directions(runs: &[Run], args: &StatsArgs, printer: &Printer) {
     let unknown: Vec<&str> =
         names.into_iter().filter(|name| report::direction(name) == Direction::Neutral).collect();
     if args.better.is_none() && !unknown.is_empty() {
-        let names = unknown.join("`, `");
+        let (names, are) = (unknown.join("`, `"), if unknown.len() == 1 { "is" } else { "are each" });
         printer.warning(&format!(
-            "`{names}` is taken for a time, less of which is better; `--better higher` if not"
+            "`{names}` {are} taken for a time, less of which is better; `--better higher` if not"
         ));
     }
 }

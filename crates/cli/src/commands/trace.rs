@@ -9,7 +9,7 @@ use report::TraceFormat;
 
 use super::replay::check_stdin;
 use super::{check_events, keep_runs, planned_run, refuse_options_of_runs, told_of_runs};
-use crate::args::{Events, Format, InfoArgs, TraceArgs, TraceCommand, TraceStyle, Verbosity};
+use crate::args::{Events, InfoArgs, TraceArgs, TraceCommand, TraceStyle};
 use crate::printer::{Failure, Printer};
 use crate::progress::RunProgress;
 
@@ -22,10 +22,6 @@ pub(crate) fn trace(args: &TraceArgs, printer: &Printer) -> Result<(), Failure> 
 }
 
 fn info(args: &InfoArgs, printer: &Printer) -> Result<(), Failure> {
-    if args.format == Format::Csv {
-        let problem = "figures of a trace are no table; `--format json` is for programs";
-        return Err(Failure::Usage(problem.to_owned()));
-    }
     if let Some(option @ ("--timing" | "--warmup")) = args.reading.given() {
         return Err(Failure::Usage(format!("`{option}` is for a replay; all of the trace is counted")));
     }
@@ -104,7 +100,7 @@ fn write(folder: &Path, args: &TraceArgs, format: TraceFormat, printer: &Printer
              `run --events reclaim` records them",
         );
     }
-    if let Some(out) = args.out.as_ref().filter(|_| printer.verbosity() > Verbosity::Quiet) {
+    if let Some(out) = &args.out {
         printer.note(&format!(
             "`{}`: {} KiB, from {events} recorded events",
             out.display(),

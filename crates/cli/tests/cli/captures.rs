@@ -2,7 +2,7 @@
 
 use recording::read_trace;
 
-use crate::support::Scene;
+use crate::support::{Scene, refused};
 
 /// What was captured is told behind the command's own output, with times that no two runs share.
 fn told(output: &std::process::Output) -> String {
@@ -49,6 +49,41 @@ fn what_cannot_be_captured_is_refused_and_leaves_nothing() {
     assert!(shown("-o app.trace --sample soon -- true").ends_with("exit 1"));
     assert!(shown("-o app.trace --max-tasks 0 -- true").starts_with("error: `--max-tasks` takes"));
     assert_eq!(scene.names(), ["text"]);
+}
+
+#[test]
+fn a_place_and_a_process_that_cannot_be_were_told_in_words_of_the_system() {
+    let scene = Scene::new();
+    let commands = [
+        "-o none/app.trace -- true",
+        "-o . -- true",
+        "-o app.trace --attach abc",
+        "-o app.trace --attach -1",
+    ]
+    .map(|options| format!("capture {options}"));
+    insta::assert_snapshot!(refused(&scene, &commands.each_ref().map(String::as_str)), @"
+    $ capture -o none/app.trace -- true
+    error: cannot write `none/app.trace`: there is no folder `none`
+    hint: make the folder first, or name another one
+    exit 1
+
+    $ capture -o . -- true
+    error: `.` is a folder
+    hint: name a new file in it
+    exit 1
+
+    $ capture -o app.trace --attach abc
+    error: invalid value 'abc' for '--attach <PID>': it takes a whole number, such as 2
+
+    For more information, try '--help'.
+    exit 2
+
+    $ capture -o app.trace --attach -1
+    error: invalid value '-1' for '--attach <PID>': it takes a whole number, such as 2
+
+    For more information, try '--help'.
+    exit 2
+    ");
 }
 
 #[test]

@@ -324,13 +324,13 @@ fn samples_are_as_far_apart_as_was_asked() {
     exit 1
 
     $ run hot-and-stream --mem 64M --param hot=8M --param stream=200M --kernel linux-5.4 --interval 2h
-    error: `--interval`: `2h` is not a duration
-    hint: write a whole number with `ns`, `us`, `ms` or `s`, such as `20ms`
+    error: `--interval`: 7200s is not from 1ms to 3600s
+    hint: write how long it is from one sample of all counters to the next, such as `100ms`
     exit 1
 
     $ run hot-and-stream --mem 64M --param hot=8M --param stream=200M --kernel linux-5.4 --interval often
     error: `--interval`: `often` is not a duration
-    hint: write a whole number with `ns`, `us`, `ms` or `s`, such as `20ms`
+    hint: write a whole number with `ns`, `us`, `ms`, `s`, `m` or `h`, such as `20ms`
     exit 1
 
     $ compare often again --interval 20ms

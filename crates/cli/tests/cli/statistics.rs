@@ -193,8 +193,7 @@ fn what_cannot_be_compared_is_refused() {
     exit 1
 
     $ stats a=1,2,x
-    error: cannot read `1,2,x`
-      caused by: No such file or directory (os error 2)
+    error: `1,2,x` is neither finite numbers nor a file
     hint: name a file of numbers, `NAME=FILE`, `NAME=1.5,2.5`, or folders with recordings
     exit 1
 

@@ -123,7 +123,7 @@ fn what_is_wrong_is_said_and_nothing_is_overwritten() {
 
     $ import fio app.log -o new
     error: `app.log`, line 1: `fio version 2 iolog` or `fio version 3 iolog` was expected, not `70  12:00:00.000000 execve("/bin/work", ["work"], 0x7ff /* 3...`
-    hint: cut the log before that line, or write it again
+    hint: name a log of this form, or write it again
     exit 1
 
     $ import fio fio.log -o new
@@ -133,7 +133,7 @@ fn what_is_wrong_is_said_and_nothing_is_overwritten() {
 
     $ import blkparse text.txt -o new
     error: `text.txt`, line 1: an event was expected, such as `8,0 3 1 0.0 697 Q R 8 + 8 [cat]`, not `hello`
-    hint: cut the log before that line, or write it again
+    hint: name a log of this form, or write it again
     exit 1
 
     $ import mmtests app.log -o new
@@ -169,7 +169,10 @@ fn what_is_wrong_is_said_and_nothing_is_overwritten() {
     exit 1
 
     $ trace info app.log --format csv
-    error: figures of a trace are no table; `--format json` is for programs
+    error: invalid value 'csv' for '--format <FORMAT>'
+      [possible values: text, json, md]
+
+    For more information, try '--help'.
     exit 2
 
     $ trace info app.log --warmup 10%

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 #[cfg(unix)]
 use ::capture::CaptureError;
 use policy::PolicyError;
+use report::number::duration;
 use sim::machines::MachineError;
 use thiserror::Error;
 use trace::requests::TraceError;
@@ -99,7 +100,7 @@ pub enum LabError {
         hint: Option<String>,
     },
     /// A run that was stopped, as it took longer than it may.
-    #[error("{label}, seed {seed}: stopped after {max}, as `--max-time` says")]
+    #[error("{label}, seed {seed}: stopped after {}, as `--max-time` says", duration(max.get() as f64))]
     TooLong {
         /// What the run is called.
         label: String,

@@ -7,6 +7,7 @@
 //! recordings, see [`crate::keep::folders`]. Next: `pagetide-report`'s `samples`, which shows what comes of it.
 
 use std::fmt::Display;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use stats::mmtests_table::Run;
@@ -55,10 +56,12 @@ fn argument_runs(argument: &str, operation: &str) -> Result<Vec<Run>, LabError> 
     };
     let stem =
         path.file_stem().map_or_else(|| argument.to_owned(), |stem| stem.to_string_lossy().into_owned());
-    let bytes = std::fs::read(&path).map_err(|source| LabError::Unreadable {
-        path: path.clone(),
-        source,
-        hint: Some("name a file of numbers, `NAME=FILE`, `NAME=1.5,2.5`, or folders with recordings"),
+    let hint = "name a file of numbers, `NAME=FILE`, `NAME=1.5,2.5`, or folders with recordings";
+    let bytes = std::fs::read(&path).map_err(|source| match name {
+        Some(_) if source.kind() == ErrorKind::NotFound => {
+            LabError::refused(format!("`{}` is neither finite numbers nor a file", path.display()), hint)
+        }
+        _ => LabError::Unreadable { path: path.clone(), source, hint: Some(hint) },
     })?;
     let wrong = |source| LabError::Numbers { path: path.clone(), source };
     let text = String::from_utf8(bytes).map_err(|_| wrong(no_text()))?;

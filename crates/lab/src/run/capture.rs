@@ -14,6 +14,7 @@ use recording::{TraceError, TraceWriter};
 use workload::scenario::parse_interval;
 
 use crate::error::LabError;
+use crate::keep::trace::check_new_file;
 
 /// How often what came is written in any case, so that little is lost by a kill.
 const FLUSH: Duration = Duration::from_secs(10);
@@ -68,7 +69,9 @@ pub struct Done {
 /// # Errors
 /// Nothing was started: the file exists, the program does not or cannot be followed, an option makes no sense.
 pub fn run(request: &Request<'_>, signal: &AtomicUsize) -> Result<Done, LabError> {
-    follow(request, options(request)?, signal)
+    let options = options(request)?;
+    check_new_file(request.out)?;
+    follow(request, options, signal)
 }
 
 /// The same of a command that has not our streams: what it came to, and the end of what it said.
@@ -126,10 +129,10 @@ fn follow(request: &Request<'_>, options: Options, signal: &AtomicUsize) -> Resu
     let whole = written.is_ok();
     let failure = written.err().or_else(|| {
         let max = (captured.ended == Ended::TooManyTasks).then_some(options.tasks_max)?;
-        let out = request.out.display();
+        let (out, tasks) = (request.out.display(), if max == 1 { "task" } else { "tasks" });
         Some(LabError::refused(
             format!(
-                "the command was killed: it made more than {max} tasks; what it did until then is in `{out}`"
+                "the command was killed: it made more than {max} {tasks}; what it did until then is in `{out}`"
             ),
             "if it is meant to make so many, allow more with `--max-tasks`",
         ))
@@ -163,7 +166,7 @@ fn options(request: &Request<'_>) -> Result<Options, LabError> {
     if let Some(text) = request.max_tasks {
         let message = || format!("`--max-tasks` takes a whole number from 1 to 10000000, not `{text}`");
         let tasks = text.parse().ok().filter(|tasks| (1..=10_000_000).contains(tasks));
-        options.tasks_max = tasks.ok_or_else(|| LabError::refused(message(), "leave it away for 200000"))?;
+        options.tasks_max = tasks.ok_or_else(|| LabError::refused(message(), "leave it out for 200000"))?;
     }
     Ok(options)
 }
@@ -240,7 +243,9 @@ fn summary(captured: &Captured, (files, memory): (u64, u64), out: &Path) -> Stri
         let _ = writeln!(text, "  {name:<11}{what}"); // A text takes all.
     };
     let (reads, writes) = (of(OperationKind::Read), of(OperationKind::Write));
-    line("operations", format!("{}: {reads} reads, {writes} writes", captured.operations()));
+    let counted = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let (reads, writes) = (counted(reads, "read"), counted(writes, "write"));
+    line("operations", format!("{}: {reads}, {writes}", captured.operations()));
     line("tasks", trace.tasks.len().to_string());
     line("files", trace.files.len().to_string());
     let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));

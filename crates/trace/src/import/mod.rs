@@ -99,6 +99,7 @@ impl ImportError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Unreadable { .. } => None,
+            Self::Malformed { line: 0 | 1, .. } => Some("name a log of this form, or write it again"),
             Self::Malformed { .. } => Some("cut the log before that line, or write it again"),
             Self::Nothing { format: ImportFormat::Strace, .. } => {
                 Some("write it with `strace -f -tt -T -y -o LOG COMMAND`")

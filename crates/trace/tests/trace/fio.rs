@@ -59,7 +59,7 @@ fn version_3_has_times_in_microseconds() {
 #[test]
 fn what_is_wrong_is_told_with_its_line() {
     let refused = |log: &str| refused(ImportFormat::Fio, log.as_bytes());
-    insta::assert_snapshot!(refused("fio version 1 iolog\n"), @"line 1: `fio version 2 iolog` or `fio version 3 iolog` was expected, not `fio version 1 iolog`; cut the log before that line, or write it again");
+    insta::assert_snapshot!(refused("fio version 1 iolog\n"), @"line 1: `fio version 2 iolog` or `fio version 3 iolog` was expected, not `fio version 1 iolog`; name a log of this form, or write it again");
     insta::assert_snapshot!(refused("fio version 3 iolog\n5 a open\n4 a close\n"), @"line 3: 4 us is before the line before it; cut the log before that line, or write it again");
     insta::assert_snapshot!(refused("fio version 2 iolog\na read 0 x\n"), @"line 2: `x` is no whole number; cut the log before that line, or write it again");
     insta::assert_snapshot!(refused("fio version 2 iolog\na read 0\n"), @"line 2: the length is missing in `a read 0`; cut the log before that line, or write it again");
