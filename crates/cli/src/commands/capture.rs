@@ -3,6 +3,7 @@
 //! Standard streams are the command's own; what was captured is told on standard error when it has ended.
 
 use lab::capture::{Request, Whom, run};
+use lab::trace::check_new_file;
 
 use crate::args::CaptureArgs;
 use crate::exit;
@@ -11,6 +12,7 @@ use crate::signals::last_signal;
 
 /// Returns the command's exit status.
 pub(crate) fn capture(args: &CaptureArgs, printer: &Printer) -> Result<u8, Failure> {
+    check_new_file(&args.out)?;
     let whom = match (args.attach, &args.cgroup, &args.unit) {
         (Some(pid), _, _) => Whom::Process(pid),
         (_, Some(path), _) => Whom::Cgroup(path),

@@ -14,7 +14,6 @@ use recording::{TraceError, TraceWriter};
 use workload::scenario::parse_interval;
 
 use crate::error::LabError;
-use crate::keep::trace::check_new_file;
 
 /// How often what came is written in any case, so that little is lost by a kill.
 const FLUSH: Duration = Duration::from_secs(10);
@@ -69,9 +68,7 @@ pub struct Done {
 /// # Errors
 /// Nothing was started: the file exists, the program does not or cannot be followed, an option makes no sense.
 pub fn run(request: &Request<'_>, signal: &AtomicUsize) -> Result<Done, LabError> {
-    let options = options(request)?;
-    check_new_file(request.out)?;
-    follow(request, options, signal)
+    follow(request, options(request)?, signal)
 }
 
 /// The same of a command that has not our streams: what it came to, and the end of what it said.
