@@ -39,7 +39,7 @@ pub struct FileArea {
     pub first: u32,
     /// Its pages.
     pub pages: u32,
-    /// Pages from a multiple of [`FAULT_AROUND`](crate::pages::mapped_pages::FAULT_AROUND) to its first in the address space.
+    /// Pages from a multiple of those that a fault maps at once to its first, in the address space.
     pub behind: u32,
     /// Writes reach the file (`VM_SHARED`).
     pub shared: bool,

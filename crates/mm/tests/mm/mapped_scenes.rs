@@ -137,8 +137,8 @@ fn answers_decide_what_accesses_are_worth_and_what_a_fault_maps() {
     }
 }
 
-/// Where a program that reads 36 pages in their order, all in memory, takes faults: on Linux 6.18, and in guests of 6.12
-/// and 7.2, with mappings that begin so many pages behind a multiple of 64 KiB.
+/// Where a program that reads 36 pages in their order, all in memory, takes faults: on Linux 6.18, and in guests of
+/// 6.12 and 7.2, with mappings that begin so many pages behind a multiple of 64 KiB.
 #[test]
 fn a_fault_maps_sixteen_pages_from_a_multiple_of_as_many_or_from_where_the_mapping_begins() {
     for (behind, expected) in [(0, &[0, 16, 32][..]), (5, &[0, 16, 27]), (15, &[0, 16, 17, 33])] {
