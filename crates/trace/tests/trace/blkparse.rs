@@ -70,7 +70,7 @@ fn a_log_without_queued_requests_has_those_that_were_sent_or_done() {
 fn what_is_wrong_is_told_with_its_line() {
     let refused = |log: &str| refused(ImportFormat::Blkparse, log.as_bytes());
     insta::assert_snapshot!(refused("hello\n"), @"line 1: an event was expected, such as `8,0 3 1 0.0 697 Q R 8 + 8 [cat]`, not `hello`; name a log of this form, or write it again");
-    insta::assert_snapshot!(refused("8,0 3 1 0.0 697 Q W x + 8 [a]\n"), @"line 1: `x` is no number of sectors; cut the log before that line, or write it again");
-    insta::assert_snapshot!(refused("8,0 3 1 0.0 697 Q W 1 + 9223372036854775807 [a]\n"), @"line 1: no device has 9223372036854775807 sectors; cut the log before that line, or write it again");
+    insta::assert_snapshot!(refused("8,0 3 1 0.0 697 Q W x + 8 [a]\n"), @"line 1: `x` is no number of sectors; name a log of this form, or write it again");
+    insta::assert_snapshot!(refused("8,0 3 1 0.0 697 Q W 1 + 9223372036854775807 [a]\n"), @"line 1: no device has 9223372036854775807 sectors; name a log of this form, or write it again");
     insta::assert_snapshot!(refused("8,0 3 1 0.0 697 G W 1 + 8 [a]\n"), @"read as a log of blkparse: no operation on a file or on memory is in it; 1 events, none of which is Q, D or C of a read or write; write it with `blkparse -i DEVICE`, in its own format");
 }
