@@ -12,6 +12,9 @@ import time
 import pagetide
 import pytest
 
+# A shell has its background jobs ignore it, and what they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 LONG = pagetide.Scenario("hot-and-stream", mem="1G", params={"stream": "512G"})
 
 
