@@ -271,6 +271,7 @@ mod tests {
         assert_eq!(names[..5], ["syscall", "copy_page", "file_open", "clear_page", "minor_fault"]);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing stays behind");
     }
+
     /// Ctrl-C left `pagetide-probe-…` in the folder, perhaps with its 64 MiB, and a memory cgroup.
     #[test]
     fn a_probe_that_was_stopped_left_its_files() {

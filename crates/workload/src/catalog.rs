@@ -387,9 +387,8 @@ impl Workload {
     /// Bytes of the file, be it in the library, that is read when a run begins; none: it is code.
     pub fn file_bytes(&self) -> Option<usize> {
         match self.spec.build {
-            Build::Code(_) => None,
             Build::Written(file) => Some(file.text().len()),
-            Build::Drawn(text) => Some(text(&self.params).len()),
+            Build::Code(_) | Build::Drawn(_) => self.drawn_text().map(|text| text.len()),
         }
     }
 

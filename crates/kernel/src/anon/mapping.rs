@@ -35,10 +35,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             return Err(Errno::NoMem);
         }
         let anon = self.mem(|mem| mem.anon_create());
-        let mut areas = process.0.anon.borrow_mut();
-        areas.push(Some(AnonArea { anon, file: None, shared: false, pages, advice: HugeAdvice::None }));
-        let mapping = AnonMapping { index: areas.len() - 1, pages, base: 0 };
-        drop(areas);
+        let area = AnonArea { anon, file: None, shared: false, pages, advice: HugeAdvice::None };
+        let mapping = AnonMapping { index: process.add_area(area), pages, base: 0 };
         self.khugepaged_enter(HugeAdvice::None);
         Ok(mapping)
     }
@@ -54,8 +52,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub fn unmap_anonymous(&self, process: &Process, mapping: AnonMapping) {
         self.drop_pages(process, mapping);
         // A process that has ended unmapped everything.
-        let area = process.0.anon.borrow_mut().get_mut(mapping.index).and_then(Option::take);
-        if let Some(area) = area {
+        if let Some(area) = process.take_area(mapping.index) {
             let cpu = self.machine().current_cpu();
             if area.shared {
                 process.0.shared_files.borrow_mut().remove(&mapping.index);

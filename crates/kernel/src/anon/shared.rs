@@ -200,11 +200,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let first = offset / PAGE_SIZE;
         let past = first.checked_add(pages).filter(|&past| past <= PAGES_MAX).ok_or(Errno::NoMem)?;
         let base = u32::try_from(first).map_err(|_| Errno::NoMem)?;
-        let mut areas = process.0.anon.borrow_mut();
         let area =
             AnonArea { anon: file.anon, file: None, shared: true, pages: past, advice: HugeAdvice::NoHuge };
-        areas.push(Some(area));
-        let index = areas.len() - 1;
+        let index = process.add_area(area);
         process.0.shared_files.borrow_mut().insert(index, file.clone());
         Ok(AnonMapping { index, pages, base })
     }

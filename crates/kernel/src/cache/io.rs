@@ -87,9 +87,9 @@ impl Runs {
 
     #[inline]
     fn add(&mut self, frame: Option<Pfn>) {
-        let first = frame.map_or(NIL, |frame| frame.0);
-        self.count += u32::from(first == NIL || first != self.next);
-        self.next = if first == NIL { NIL } else { first + 1 };
+        let follows = frame == Some(Pfn(self.next));
+        self.count += u32::from(!follows);
+        self.next = frame.map_or(NIL, |frame| frame.0 + 1);
     }
 
     /// How many, and the last frame.

@@ -78,7 +78,22 @@ impl Process {
 
     /// Pages of its mappings, present or not.
     pub(crate) fn mapped_pages(&self) -> u64 {
-        self.0.anon.borrow().iter().flatten().map(|area| area.pages).sum()
+        self.0.mapped.get()
+    }
+
+    /// Takes a mapping up, and returns its number.
+    pub(crate) fn add_area(&self, area: AnonArea) -> usize {
+        self.0.mapped.set(self.mapped_pages() + area.pages);
+        let mut areas = self.0.anon.borrow_mut();
+        areas.push(Some(area));
+        areas.len() - 1
+    }
+
+    /// Gives a mapping up; none: it went before.
+    pub(crate) fn take_area(&self, number: usize) -> Option<AnonArea> {
+        let area = self.0.anon.borrow_mut().get_mut(number).and_then(Option::take)?;
+        self.0.mapped.set(self.mapped_pages() - area.pages);
+        Some(area)
     }
 
     /// Page tables: those that it costs by itself, and those of its mappings.
@@ -130,6 +145,8 @@ pub(crate) struct ProcessState {
     pub(crate) oom_score_adj: Cell<i16>,
     /// Mappings; the first holds the process's own pages. None: unmapped.
     pub(crate) anon: RefCell<Vec<Option<AnonArea>>>,
+    /// Their pages.
+    pub(crate) mapped: Cell<u64>,
     /// Pages that the kernel has for it, with who pays for each.
     pub(crate) kernel_pages: RefCell<Vec<(Pfn, MemcgId)>>,
     /// The first page of its kernel stack, where that is one block, and who pays for it.

@@ -67,6 +67,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 killed: Cell::new(false),
                 oom_score_adj: Cell::new(0),
                 anon: RefCell::new(vec![Some(own)]),
+                mapped: Cell::new(pages),
                 kernel_pages: RefCell::new(Vec::new()),
                 stack: Cell::new(None),
                 page_tables: RefCell::default(),

@@ -57,9 +57,8 @@ pub(crate) fn around(page: u32, pages: u32) -> Range<u32> {
 /// The pages of an area that a fault at one of them looks at: 16 from a multiple of as many, or from where the area
 /// begins.
 fn fault_window(page: u32, area: FileArea) -> Range<u32> {
-    let place = page + area.behind;
-    let start = (place - place % FAULT_AROUND).saturating_sub(area.behind);
-    start..(start + FAULT_AROUND).min(area.pages)
+    let start = page.saturating_sub((page % FAULT_AROUND + area.behind) % FAULT_AROUND);
+    start..start.saturating_add(FAULT_AROUND).min(area.pages)
 }
 
 impl PageCache {
@@ -270,5 +269,25 @@ impl PageCache {
             return Err("another number of pages is mapped than is said");
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_at_the_end_of_sixteen_tib_counted_beyond_them() {
+        let (mapping, memcg) = (crate::base::ids::MappingId(0), MemcgId::ROOT);
+        let window = |page, behind| {
+            let (shared, writable, executable) = (true, false, false);
+            let area =
+                FileArea { mapping, memcg, first: 0, pages: u32::MAX, behind, shared, writable, executable };
+            fault_window(page, area)
+        };
+        let last = u32::MAX - 1;
+        assert_eq!(window(last, 0), last - 14..u32::MAX);
+        assert_eq!(window(last, 5), last - 3..u32::MAX);
+        assert_eq!([window(0, 15), window(16, 15), window(17, 15)], [0..16, 1..17, 17..33]);
     }
 }

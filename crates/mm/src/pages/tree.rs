@@ -58,7 +58,7 @@ pub(super) fn decode(entry: u64) -> Slot {
     } else if (entry & SHADOW_BIT) != 0 {
         Slot::Shadow(Shadow::unpack(entry & !SHADOW_BIT))
     } else {
-        Slot::Page(Pfn((entry - 1) as u32)) // It was made of one.
+        Slot::Page(Pfn(u32::try_from(entry - 1).expect("a page entry is a frame number plus one")))
     }
 }
 
