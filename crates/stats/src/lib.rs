@@ -1,16 +1,15 @@
 //! Pure statistics of comparison: what a set of samples says, and whether two sets differ.
 //!
 //! Start with [`describe`] (means and spread), then [`mod@shift`] (the difference of two means by what the samples
-//! allow), which stands on [`difference`] (Welch's and the paired t test) and [`resample`] (bootstrap,
-//! permutation). [`percentile`] has tails of latencies, [`factorial`] effects and interactions from runs of every
-//! combination. [`multiple`] corrects p values of many questions asked at once.
+//! allow), which stands on [`difference`] (Welch's and the paired t test). [`percentile`] has tails of latencies,
+//! [`factorial`] effects and interactions from runs of every combination. [`multiple`] corrects p values of many
+//! questions asked at once.
 //! [`mmtests`] computes the rows, percentages and stars of the field's reference suite, as two labelled
 //! compatibility modes; [`mmtests_table`] lays them out, and [`ops`] derives that suite's "Ops" rows
 //! from `/proc/vmstat` totals.
 //!
-//! Deliberately absent: I/O, clocks, global state and hidden randomness (a resampling function
-//! is handed its [`units::Stream`]). A value that cannot be computed is `None`, never 0: missing
-//! is not zero.
+//! Deliberately absent: I/O, clocks, global state and hidden randomness (seeds are fixed). A value that cannot be
+//! computed is `None`, never 0: missing is not zero.
 
 pub mod describe;
 pub mod difference;
@@ -20,7 +19,6 @@ pub mod mmtests_table;
 pub mod multiple;
 pub mod ops;
 pub mod percentile;
-pub mod resample;
 pub mod shift;
 
 pub use describe::Summary;

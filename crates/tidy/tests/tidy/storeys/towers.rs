@@ -217,7 +217,6 @@ const STATS: &[&str] = &[
     "ops",
     "mmtests",
     "shift",
-    "resample",
     "factorial",
     "difference",
     "describe",
