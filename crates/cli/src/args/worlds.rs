@@ -24,7 +24,7 @@ Examples:
 pub(crate) struct WorldsArgs {
     #[command(subcommand)]
     pub(crate) part: Option<WorldsPart>,
-    /// The seeds, first and last, or one [example: 1..500]
+    /// The seeds, first and last [example: 1..500]
     #[arg(long, value_name = "SEEDS", help_heading = "Worlds", allow_hyphen_values = true, required = true)]
     pub(crate) seeds: Option<String>,
     /// Draw only this workload; may be repeated [default: all] [example: hot-and-stream]

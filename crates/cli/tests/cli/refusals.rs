@@ -560,7 +560,7 @@ fn a_command_that_cannot_be_recorded_ended_as_a_wrong_input() {
 fn a_form_of_what_is_only_planned_was_ignored() {
     let scene = Scene::new();
     for command in
-        ["run simoop", "compare simoop", "sweep simoop --seeds 2", "explain simoop", "worlds --seeds 1"]
+        ["run simoop", "compare simoop", "sweep simoop --seeds 2", "explain simoop", "worlds --seeds 1..1"]
     {
         let shown = scene.shown(&format!("{command} --dry-run --format json"));
         assert!(
@@ -573,7 +573,7 @@ fn a_form_of_what_is_only_planned_was_ignored() {
 #[test]
 fn what_was_told_beside_a_result_was_told_to_who_wanted_quiet() {
     let scene = Scene::new();
-    for command in ["worlds --seeds 1 --dry-run", "list kernels", "machine show x86-64"] {
+    for command in ["worlds --seeds 1..1 --dry-run", "list kernels", "machine show x86-64"] {
         let output = scene.output(&format!("{command} -q"));
         assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{command}");
     }

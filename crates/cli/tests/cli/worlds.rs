@@ -42,8 +42,8 @@ fn worlds_are_summed_up_in_every_form() {
 #[test]
 fn a_dry_run_prints_the_commands_and_what_no_world_has() {
     let scene = Scene::new();
-    let shown =
-        scene.shown("worlds --on uml:6.12 --machine guest-uml --workload hot-and-stream --seeds 7 --dry-run");
+    let shown = scene
+        .shown("worlds --on uml:6.12 --machine guest-uml --workload hot-and-stream --seeds 7..7 --dry-run");
     insta::assert_snapshot!(shown, @"
     pagetide run hot-and-stream --mem 452M --param hot=2780k --param hot_reads=417 --param read_size=16k --param stream=2k --on uml:6.12
     pagetide run hot-and-stream --kernel linux-6.12 --machine guest-uml --mem 452M --param hot=2780k --param hot_reads=417 --param read_size=16k --param stream=2k
@@ -79,8 +79,8 @@ fn a_dry_run_prints_the_commands_and_what_no_world_has() {
 #[test]
 fn what_cannot_be_is_told_before_anything_runs() {
     let scene = Scene::new();
-    scene.data(&format!("{SMALL} --seeds 1 --out other -q"));
-    scene.data(&format!("{SMALL} --seeds 1 --out broken -q"));
+    scene.data(&format!("{SMALL} --seeds 1..1 --out other -q"));
+    scene.data(&format!("{SMALL} --seeds 1..1 --out broken -q"));
     scene.file("broken/worlds.parquet", "PAR1").file("file", "");
     std::fs::create_dir(scene.path().join("empty")).unwrap();
     insta::assert_snapshot!(refused(&scene, &[
@@ -89,27 +89,29 @@ fn what_cannot_be_is_told_before_anything_runs() {
         "worlds --seeds 5..1 --out w",
         "worlds --seeds 1..9999999 --out w",
         "worlds --seeds one --out w",
+        "worlds --seeds 5 --out w",
+        "worlds --seeds 1 --check",
         "worlds --seeds 1..-3 --out w",
-        "worlds --seeds 1 --workload hot-n-stream --out w",
-        "worlds --seeds 1 --workload simoop --workload simoop --out w",
-        "worlds --seeds 1 --on host --out w",
-        "worlds --seeds 1 --on uml:./linux --out w",
-        "worlds --seeds 1 --on uml:6.12 --against linux-6.1 --out w",
-        "worlds --seeds 1 --kernel linux-6.13 --out w",
-        "worlds --seeds 1 --repeats 0 --out w",
-        "worlds --seeds 1 --model-seeds 99 --out w",
-        "worlds --seeds 1 --time soon --out w",
-        "worlds --seeds 1 --time 0s --out w",
-        "worlds --seeds 1 --on uml:6.12 --check",
-        "worlds --seeds 1 --against linux-6.1 --check",
-        "worlds --seeds 1 --check --out w",
+        "worlds --seeds 1..1 --workload hot-n-stream --out w",
+        "worlds --seeds 1..1 --workload simoop --workload simoop --out w",
+        "worlds --seeds 1..1 --on host --out w",
+        "worlds --seeds 1..1 --on uml:./linux --out w",
+        "worlds --seeds 1..1 --on uml:6.12 --against linux-6.1 --out w",
+        "worlds --seeds 1..1 --kernel linux-6.13 --out w",
+        "worlds --seeds 1..1 --repeats 0 --out w",
+        "worlds --seeds 1..1 --model-seeds 99 --out w",
+        "worlds --seeds 1..1 --time soon --out w",
+        "worlds --seeds 1..1 --time 0s --out w",
+        "worlds --seeds 1..1 --on uml:6.12 --check",
+        "worlds --seeds 1..1 --against linux-6.1 --check",
+        "worlds --seeds 1..1 --check --out w",
         "run sequential-readers --on uml:6.12 --check",
-        &format!("{SMALL} --seeds 1 --out empty"),
-        &format!("{SMALL} --seeds 1 --out file"),
-        &format!("{SMALL} --seeds 1 --repeats 2 --out other").replace(" --repeats 1", ""),
-        &format!("{SMALL} --seeds 1 --out broken"),
-        &format!("{SMALL} --seeds 1 --real-of nowhere --out w"),
-        &format!("{SMALL} --seeds 1 --real-of broken --out w"),
+        &format!("{SMALL} --seeds 1..1 --out empty"),
+        &format!("{SMALL} --seeds 1..1 --out file"),
+        &format!("{SMALL} --seeds 1..1 --repeats 2 --out other").replace(" --repeats 1", ""),
+        &format!("{SMALL} --seeds 1..1 --out broken"),
+        &format!("{SMALL} --seeds 1..1 --real-of nowhere --out w"),
+        &format!("{SMALL} --seeds 1..1 --real-of broken --out w"),
     ]), @"
     $ worlds --out w
     error: the following required arguments were not provided:
@@ -131,83 +133,93 @@ fn what_cannot_be_is_told_before_anything_runs() {
 
     $ worlds --seeds 5..1 --out w
     error: `--seeds 5..1` is no range of seeds
-    hint: write the first and the last one, as in `--seeds 1..500`, or one: `--seeds 17`
+    hint: write the first and the last one, as in `--seeds 1..500`
     exit 1
 
     $ worlds --seeds 1..9999999 --out w
     error: `--seeds 1..9999999` makes 9999999 worlds; at most 1000000 are run
-    hint: write the first and the last one, as in `--seeds 1..500`, or one: `--seeds 17`
+    hint: write the first and the last one, as in `--seeds 1..500`
     exit 1
 
     $ worlds --seeds one --out w
     error: `--seeds one` is no range of seeds
-    hint: write the first and the last one, as in `--seeds 1..500`, or one: `--seeds 17`
+    hint: write the first and the last one, as in `--seeds 1..500`
+    exit 1
+
+    $ worlds --seeds 5 --out w
+    error: `--seeds 5` does not tell whether it is that seed or so many
+    hint: `--seeds 1..5` are 5 seeds, `--seeds 5..5` is the one
+    exit 1
+
+    $ worlds --seeds 1 --check
+    error: `--seeds 1` does not tell whether it is that seed or so many
+    hint: write `--seeds 1..1`
     exit 1
 
     $ worlds --seeds 1..-3 --out w
     error: `--seeds 1..-3` is no range of seeds
-    hint: write the first and the last one, as in `--seeds 1..500`, or one: `--seeds 17`
+    hint: write the first and the last one, as in `--seeds 1..500`
     exit 1
 
-    $ worlds --seeds 1 --workload hot-n-stream --out w
+    $ worlds --seeds 1..1 --workload hot-n-stream --out w
     error: unknown workload `hot-n-stream`
     hint: did you mean `hot-and-stream`?
     exit 1
 
-    $ worlds --seeds 1 --workload simoop --workload simoop --out w
+    $ worlds --seeds 1..1 --workload simoop --workload simoop --out w
     error: `--workload simoop` is given twice
     hint: leave one of them out
     exit 1
 
-    $ worlds --seeds 1 --on host --out w
+    $ worlds --seeds 1..1 --on host --out w
     error: worlds do not run on `host`, which has the memory that it has
     hint: boot a guest by `--on uml:6.12`, or run the model alone by `--on sim`
     exit 1
 
-    $ worlds --seeds 1 --on uml:./linux --out w
+    $ worlds --seeds 1..1 --on uml:./linux --out w
     error: `uml:./linux` does not tell which kernel of the model stands beside it
     hint: name it, as in `--kernel linux-6.12`
     exit 1
 
-    $ worlds --seeds 1 --on uml:6.12 --against linux-6.1 --out w
+    $ worlds --seeds 1..1 --on uml:6.12 --against linux-6.1 --out w
     error: `--against` stands in for a real kernel, and `--on uml:6.12` is one
     hint: leave one of them out
     exit 1
 
-    $ worlds --seeds 1 --kernel linux-6.13 --out w
+    $ worlds --seeds 1..1 --kernel linux-6.13 --out w
     error: unknown kernel `linux-6.13`
     hint: did you mean `linux-6.1` or `linux-6.12`?
     exit 1
 
-    $ worlds --seeds 1 --repeats 0 --out w
+    $ worlds --seeds 1..1 --repeats 0 --out w
     error: `--repeats` takes 1 to 16, not 0
     exit 1
 
-    $ worlds --seeds 1 --model-seeds 99 --out w
+    $ worlds --seeds 1..1 --model-seeds 99 --out w
     error: `--model-seeds` takes 1 to 16, not 99
     exit 1
 
-    $ worlds --seeds 1 --time soon --out w
+    $ worlds --seeds 1..1 --time soon --out w
     error: `--time soon` is no time to work for
     hint: write a whole number with `s`, `m` or `h`, such as `10m`, not 0
     exit 1
 
-    $ worlds --seeds 1 --time 0s --out w
+    $ worlds --seeds 1..1 --time 0s --out w
     error: `--time 0s` is no time to work for
     hint: write a whole number with `s`, `m` or `h`, such as `10m`, not 0
     exit 1
 
-    $ worlds --seeds 1 --on uml:6.12 --check
+    $ worlds --seeds 1..1 --on uml:6.12 --check
     error: `--check` looks at the model's own state, and `--on uml:6.12` has none
     hint: leave `--on` out, or `--check`
     exit 1
 
-    $ worlds --seeds 1 --against linux-6.1 --check
+    $ worlds --seeds 1..1 --against linux-6.1 --check
     error: `--check` takes one kernel of the model, and `--against` is a second one
     hint: name it by `--kernel`
     exit 1
 
-    $ worlds --seeds 1 --check --out w
+    $ worlds --seeds 1..1 --check --out w
     error: the argument '--check' cannot be used with '--out <DIR>'
 
     Usage: pagetide worlds --seeds <SEEDS> --check
@@ -220,32 +232,32 @@ fn what_cannot_be_is_told_before_anything_runs() {
     hint: leave `--on` out, or `--check`
     exit 1
 
-    $ worlds --on sim --kernel linux-5.5 --against linux-5.4 --workload sequential-readers --repeats 1 --model-seeds 1 --seeds 1 --out empty
+    $ worlds --on sim --kernel linux-5.5 --against linux-5.4 --workload sequential-readers --repeats 1 --model-seeds 1 --seeds 1..1 --out empty
     error: `empty` is no folder of worlds
     hint: name a new folder
     exit 1
 
-    $ worlds --on sim --kernel linux-5.5 --against linux-5.4 --workload sequential-readers --repeats 1 --model-seeds 1 --seeds 1 --out file
+    $ worlds --on sim --kernel linux-5.5 --against linux-5.4 --workload sequential-readers --repeats 1 --model-seeds 1 --seeds 1..1 --out file
     error: `file` is no folder of worlds
     hint: name a new folder
     exit 1
 
-    $ worlds --on sim --kernel linux-5.5 --against linux-5.4 --workload sequential-readers --model-seeds 1 --seeds 1 --repeats 2 --out other
+    $ worlds --on sim --kernel linux-5.5 --against linux-5.4 --workload sequential-readers --model-seeds 1 --seeds 1..1 --repeats 2 --out other
     error: `other` has worlds of another plan: repeats: `1` there, `2` here
     hint: give the options that it was begun with, or name a new folder
     exit 1
 
-    $ worlds --on sim --kernel linux-5.5 --against linux-5.4 --workload sequential-readers --repeats 1 --model-seeds 1 --seeds 1 --out broken
+    $ worlds --on sim --kernel linux-5.5 --against linux-5.4 --workload sequential-readers --repeats 1 --model-seeds 1 --seeds 1..1 --out broken
     error: `broken/worlds.parquet` is no table that can be read: Parquet file too small. Size is 4 but need 8
     hint: it was cut short or edited: copy the folder again, or make the run again
     exit 1
 
-    $ worlds --on sim --kernel linux-5.5 --against linux-5.4 --workload sequential-readers --repeats 1 --model-seeds 1 --seeds 1 --real-of nowhere --out w
+    $ worlds --on sim --kernel linux-5.5 --against linux-5.4 --workload sequential-readers --repeats 1 --model-seeds 1 --seeds 1..1 --real-of nowhere --out w
     error: `nowhere` is no folder
     hint: name the folder that `pagetide worlds --out DIR` made
     exit 1
 
-    $ worlds --on sim --kernel linux-5.5 --against linux-5.4 --workload sequential-readers --repeats 1 --model-seeds 1 --seeds 1 --real-of broken --out w
+    $ worlds --on sim --kernel linux-5.5 --against linux-5.4 --workload sequential-readers --repeats 1 --model-seeds 1 --seeds 1..1 --real-of broken --out w
     error: `broken/worlds.parquet` is no table that can be read: Parquet file too small. Size is 4 but need 8
     hint: it was cut short or edited: copy the folder again, or make the run again
     exit 1
@@ -256,7 +268,7 @@ fn what_cannot_be_is_told_before_anything_runs() {
 #[test]
 fn a_kernel_that_is_not_in_the_cache_is_told_how_to_come_by() {
     let scene = Scene::new();
-    let mut command = scene.command("worlds --seeds 1 --on uml:6.12 --out w");
+    let mut command = scene.command("worlds --seeds 1..1 --on uml:6.12 --out w");
     let output = command.env("XDG_CACHE_HOME", scene.path()).output().expect("the program is built");
     let told = String::from_utf8(output.stderr).expect("UTF-8");
     let cache = scene.path().join("pagetide").join("uml");
@@ -298,7 +310,7 @@ fn worlds_of_the_model_alone_are_checked() {
     let json: serde_json::Value =
         serde_json::from_str(&scene.data("worlds --check --seeds 1..8 -q --format json")).unwrap();
     assert_eq!((&json["worlds"], &json["wrong"]), (&serde_json::json!(8), &serde_json::json!([])));
-    let commands = scene.data("worlds --check --workload sequential-readers --seeds 1 --dry-run");
+    let commands = scene.data("worlds --check --workload sequential-readers --seeds 1..1 --dry-run");
     let again = commands.trim().strip_prefix("pagetide ").expect("a command");
     assert!(again.ends_with(" --check"), "{again}");
     let text = scene.data(&format!("{again} -q"));
@@ -309,8 +321,8 @@ fn worlds_of_the_model_alone_are_checked() {
 #[test]
 fn a_world_that_agrees_or_is_not_there_is_told_as_such() {
     let scene = Scene::new();
-    scene.data(&format!("{SMALL} --seeds 1 --out worlds -q"));
-    scene.data("worlds --on sim --workload sequential-readers --model-seeds 1 --seeds 1 --out alone -q");
+    scene.data(&format!("{SMALL} --seeds 1..1 --out worlds -q"));
+    scene.data("worlds --on sim --workload sequential-readers --model-seeds 1 --seeds 1..1 --out alone -q");
     insta::assert_snapshot!(refused(&scene, &[
         "worlds shrink 1 --in worlds",
         "worlds explain linux-5.4/1 --in worlds --counter pgfree",

@@ -15,6 +15,9 @@ pub enum WorldsError {
     /// A text that is no range of seeds.
     #[error("`--seeds {0}` is no range of seeds")]
     Seeds(String),
+    /// A number, which for other commands is how many seeds.
+    #[error("`--seeds {0}` does not tell whether it is that seed or so many")]
+    SeedOrCount(u64),
     /// More worlds than anybody means.
     #[error("`--seeds {text}` makes {count} worlds; at most {WORLDS_MAX} are run")]
     TooMany {
@@ -129,7 +132,11 @@ impl WorldsError {
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::Seeds(_) | Self::TooMany { .. } => {
-                "write the first and the last one, as in `--seeds 1..500`, or one: `--seeds 17`".to_owned()
+                "write the first and the last one, as in `--seeds 1..500`".to_owned()
+            }
+            Self::SeedOrCount(seed @ 0..=1) => format!("write `--seeds {seed}..{seed}`"),
+            Self::SeedOrCount(n) => {
+                format!("`--seeds 1..{n}` are {n} seeds, `--seeds {n}..{n}` is the one")
             }
             Self::Time(_) => "write a whole number with `s`, `m` or `h`, such as `10m`, not 0".to_owned(),
             Self::Runs { .. } => return None,

@@ -186,11 +186,13 @@ fn guest_here() -> Option<String> {
     linux::vm::uml::sees_reads().then(|| format!("{UML_MACHINE}+protection_keys=true"))
 }
 
-/// `1..500`, both included, or `17`.
+/// `1..500`, both included.
 fn seeds(text: &str) -> Result<RangeInclusive<u64>, WorldsError> {
     let wrong = || WorldsError::Seeds(text.to_owned());
-    let (first, last) = text.split_once("..").unwrap_or((text, text));
     let number = |text: &str| text.trim().parse::<u64>().map_err(|_| wrong());
+    let Some((first, last)) = text.split_once("..") else {
+        return Err(WorldsError::SeedOrCount(number(text)?));
+    };
     let (first, last) = (number(first)?, number(last)?);
     let count = last.checked_sub(first).ok_or_else(wrong)?.saturating_add(1);
     if count > WORLDS_MAX {

@@ -186,7 +186,7 @@ fn small_worlds_of_all_kernels_are_checked_and_end_as_they_should() {
 /// What is planted is found, told as one command, and made smaller.
 #[test]
 fn a_world_that_is_wrong_is_told_by_a_small_command() {
-    let plan = check("3").check_plan().unwrap();
+    let plan = check("3..3").check_plan().unwrap();
     let seed = plan.one_where(|drawn| drawn.workload == "sequential-readers" && drawn.params.len() > 2);
     let planted = |scenario: &Scenario| match scenario.workload.params().count("readers") {
         Some(readers) if readers >= 2 => Verdict::Wrong(check::Kind::Broken, format!("planted: {readers}")),
@@ -205,12 +205,12 @@ fn a_world_that_is_wrong_is_told_by_a_small_command() {
 
 #[test]
 fn checks_are_of_one_model() {
-    let on = |backend: &str| WorldsRequest { backend: Some(backend.to_owned()), ..check("1") };
+    let on = |backend: &str| WorldsRequest { backend: Some(backend.to_owned()), ..check("1..1") };
     assert_eq!(
         on("uml:6.12").check_plan().unwrap_err().to_string(),
         "`--check` looks at the model's own state, and `--on uml:6.12` has none"
     );
-    let two = WorldsRequest { against: Some("linux-5.4".to_owned()), ..check("1") };
+    let two = WorldsRequest { against: Some("linux-5.4".to_owned()), ..check("1..1") };
     assert_eq!(
         two.check_plan().unwrap_err().to_string(),
         "`--check` takes one kernel of the model, and `--against` is a second one"
