@@ -59,7 +59,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "N", help_heading = "Run", value_parser = whole::<usize>, allow_negative_numbers = true)]
     pub(crate) jobs: Option<usize>,
     /// Keep all recordings in this new folder [default: not kept] [example: recordings/aging]
-    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    #[arg(short, long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
     /// Go on with the comparison in that folder: what has finished is not run again
     #[arg(long, requires = "out", help_heading = "Output")]

@@ -29,6 +29,6 @@ pub(crate) struct ExportArgs {
     #[arg(value_name = "DIR", required = true)]
     pub(crate) folders: Vec<PathBuf>,
     /// New folder for the runs [example: log]
-    #[arg(long, value_name = "DIR", required = true, help_heading = "Output")]
+    #[arg(short, long, value_name = "DIR", required = true, help_heading = "Output")]
     pub(crate) out: PathBuf,
 }

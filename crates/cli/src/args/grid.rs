@@ -9,7 +9,7 @@ use super::{Format, PlotArgs};
 #[derive(Debug, Args)]
 pub(crate) struct GridArgs {
     /// Keep all recordings in this folder as they come [default: not kept] [example: recordings/grid]
-    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    #[arg(short, long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
     /// Go on with what is in that folder: what has finished is not run again
     #[arg(long, requires = "out", help_heading = "Output")]

@@ -17,7 +17,7 @@ Example:
 )]
 pub(crate) struct RecordArgs {
     /// Keep the recording in this new folder [default: not kept] [example: recordings/build]
-    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    #[arg(short, long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
     /// Time between two samples of all counters, from 1ms to 3600s [default: 1s] [example: 100ms]
     #[arg(long, value_name = "TIME", help_heading = "Output", allow_hyphen_values = true)]

@@ -96,7 +96,7 @@ pub(crate) struct ReplayArgs {
     pub(crate) reading: ReadingArgs,
     /// Keep the recording, or those of several caches, in this new folder [default: not kept]
     /// [example: recordings/trace]
-    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    #[arg(short, long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) events: EventsArgs,

@@ -22,10 +22,10 @@ pub(crate) struct ReportArgs {
     /// Show all metrics, counters and cgroups, as JSON and CSV always do
     #[arg(long, help_heading = "Output")]
     pub(crate) all: bool,
-    /// Write a page with figures, to look at in a browser; an earlier page is replaced [example:
-    /// report.html]
-    #[arg(short = 'o', long, value_name = "FILE", help_heading = "Output", conflicts_with_all = ["format", "all"])]
-    pub(crate) output: Option<PathBuf>,
+    /// Write a page with figures, to look at in a browser; an earlier page is replaced
+    /// [example: report.html]
+    #[arg(short, long, value_name = "FILE", help_heading = "Output", conflicts_with_all = ["format", "all"])]
+    pub(crate) out: Option<PathBuf>,
     /// Write one figure as SVG [example: story.svg]
     #[arg(long, value_name = "FILE", help_heading = "Output", conflicts_with_all = ["format", "all"])]
     pub(crate) plot: Option<PathBuf>,

@@ -23,7 +23,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "KERNEL", help_heading = "Machine")]
     pub(crate) kernel: Option<String>,
     /// Keep the recording in this new folder [default: not kept] [example: recordings/first]
-    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    #[arg(short, long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
     /// Check all of the model's state after every event, which takes long; what is wrong is a bug of pagetide
     #[arg(long, help_heading = "Run", conflicts_with = "out")]

@@ -120,12 +120,12 @@ pub(crate) struct SizeArgs {
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
     pub(crate) format: Format,
     /// Write a page with the curve as a figure, too; an earlier page is replaced [example: size.html]
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) output: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) page: Option<PathBuf>,
     /// Write the curve as a figure, too [example: curve.svg]
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) plot: Option<PathBuf>,
     /// Keep the recording of each run, and traces that were captured for it, in this new folder [example: runs]
-    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    #[arg(short, long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
 }

@@ -71,7 +71,7 @@ pub(crate) struct WorldsArgs {
     #[arg(long, value_name = "SHARE", help_heading = "Run", allow_hyphen_values = true)]
     pub(crate) host_disk: Option<String>,
     /// The folder of the worlds, new or one to go on with [example: worlds/6.12]
-    #[arg(long, value_name = "DIR", help_heading = "Output", required_unless_present_any = ["dry_run", "check"])]
+    #[arg(short, long, value_name = "DIR", help_heading = "Output", required_unless_present_any = ["dry_run", "check"])]
     pub(crate) out: Option<PathBuf>,
     /// Form of the summary on standard output [example: json]
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]

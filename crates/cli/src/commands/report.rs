@@ -11,7 +11,7 @@ use crate::args::{Format, ReportArgs};
 use crate::printer::{Failure, Printer};
 
 pub(crate) fn report(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
-    if args.output.is_some() || args.plot.is_some() {
+    if args.out.is_some() || args.plot.is_some() {
         return page(args, printer);
     }
     let SideBySide { columns: loaded, unfinished, .. } = load(&args.folders)?;
@@ -35,7 +35,7 @@ pub(crate) fn report(args: &ReportArgs, printer: &Printer) -> Result<(), Failure
 
 /// The page and the figure that are asked for.
 fn page(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
-    args.output.as_deref().map_or(Ok(()), check_page)?;
+    args.out.as_deref().map_or(Ok(()), check_page)?;
     if let Some(name) = &args.figure {
         check_figure_name("report", name, &[])?;
     }
@@ -46,9 +46,9 @@ fn page(args: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
     left_out.iter().for_each(|told| printer.warning(told));
     warnings.extend(left_out);
     let groups: Vec<Group<'_>> = columns.iter().copied().map(lab::page::group).collect();
-    let command = lab::page::command(&args.folders, args.output.as_deref());
+    let command = lab::page::command(&args.folders, args.out.as_deref());
     let page = lab::page::page(&groups, grid, lab::page::heats(&columns)?, warnings, command);
-    if let Some(path) = &args.output {
+    if let Some(path) = &args.out {
         let html = page::page(&page)?.render(report::Format::Html, PAGE);
         told(printer, path, write(path, &html)?);
     }

@@ -68,10 +68,14 @@ fn check_files(args: &SizeArgs) -> Result<(), Failure> {
     if let Some(plot) = &args.plot {
         check_figure(plot)?;
     }
-    if let Some(output) = &args.output {
-        check_page(output)?;
+    if let Some(page) = &args.page {
+        check_page(page)?;
     }
     if let Some(out) = &args.out {
+        if out.extension().is_some_and(|is| is.eq_ignore_ascii_case("html")) {
+            let message = format!("`--out {}` would be a folder of recordings", out.display());
+            return Err(LabError::refused(message, format!("`--page {}` is a page", out.display())).into());
+        }
         check_new_folder(out)?;
     }
     Ok(())
@@ -79,9 +83,9 @@ fn check_files(args: &SizeArgs) -> Result<(), Failure> {
 
 fn show(args: &SizeArgs, text: &Document<'_>, page: &Document<'_>, printer: &Printer) -> Result<(), Failure> {
     printer.document(text, args.format)?;
-    if let Some(output) = &args.output {
+    if let Some(path) = &args.page {
         let page = page.render(report::Format::Html, PAGE);
-        told(printer, output, write(output, &page)?);
+        told(printer, path, write(path, &page)?);
     }
     if let Some(plot) = &args.plot {
         draw(page, plot, printer)?;

@@ -185,7 +185,7 @@ fn the_text_of_several_scrapes_says_the_same_as_an_answer() {
     assert_eq!(said("usage.om"), said("usage.json"));
     let csv = scene.data("size usage.prom --format csv");
     assert!(csv.starts_with("quantity,bytes\nusage,"), "{csv}");
-    scene.data("size usage.prom -q -o page.html");
+    scene.data("size usage.prom -q --page page.html");
     assert!(std::fs::read_to_string(scene.path().join("page.html")).unwrap().contains("MemoryHigh="));
 }
 

@@ -446,7 +446,7 @@ fn what_no_own_cache_can_be_is_refused_with_what_to_do() {
             "size --own-cache 1M..4M --sample 1/2 -- sort -S {}",
             "size --own-cache 1M..4M --verify uml:6.12 -- sort -S {}",
             "size --own-cache 1M..4M --disk nvme,hdd -- sort -S {}",
-            "size --own-cache 1M..4M -o no/such/page.html -- sort -S {}",
+            "size --own-cache 1M..4M --page no/such/page.html -- sort -S {}",
         ],
     );
     for said in shown.split("\n$ ") {

@@ -347,7 +347,8 @@ fn what_is_no_trace_and_no_place_for_a_figure_is_told_as_such() {
         "size nothing.csv",
         "size one.csv --plot curve.png",
         "size one.csv --plot none/curve.svg",
-        "size one.csv -o none/size.html",
+        "size one.csv --page none/size.html",
+        "size one.csv -o size.html",
         "size one.csv --seeds 0",
         "compare hot-and-stream --plot none/story.svg",
         "trace hot-and-stream -o none/run.trace",
@@ -393,9 +394,14 @@ fn what_is_no_trace_and_no_place_for_a_figure_is_told_as_such() {
     hint: make the folder first, or name another one
     exit 1
 
-    $ size one.csv -o none/size.html
+    $ size one.csv --page none/size.html
     error: cannot write `none/size.html`: there is no folder `none`
     hint: make the folder first, or name another one
+    exit 1
+
+    $ size one.csv -o size.html
+    error: `--out size.html` would be a folder of recordings
+    hint: `--page size.html` is a page
     exit 1
 
     $ size one.csv --seeds 0
