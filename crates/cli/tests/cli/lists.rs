@@ -5,12 +5,9 @@ use crate::support::Scene;
 #[test]
 fn lists_name_what_other_commands_take() {
     let scene = Scene::new();
-    let csv = scene.data("list workloads --format csv");
-    let mut workloads: Vec<&str> = csv.lines().skip(1).filter_map(|row| row.split(',').next()).collect();
-    workloads.dedup();
-    let each = format!("workloads {}", workloads.join(" "));
-    let all = ["kernels", "machines", "workloads", &each].map(|what| scene.data(&format!("list {what}")));
-    insta::assert_snapshot!(all.join("\n"), @"
+    let shown = ["kernels", "machines", "workloads", "workloads program"];
+    let shown = shown.map(|what| scene.data(&format!("list {what}")));
+    insta::assert_snapshot!(shown.join("\n"), @"
      kernel          help
      linux-2.6.32    Linux 2.6.32 (2009): timed waits in the slow path; no cgroups,
                      no huge pages
@@ -93,458 +90,209 @@ fn lists_name_what_other_commands_take() {
      program             a captured program in one cgroup: its tasks, files and
                          memory, from its trace (also `pagetide replay TRACE`)
 
-     workload            parameter           default     help
-     anon-and-file                                       hot and cold anonymous
-                                                         memory beside a file that
-                                                         is read round and round,
-                                                         with swap
-     anon-and-file       steps               loop        loop: hot memory against
-                                                         the file; pageout: madvise;
-                                                         reclaim: memory.reclaim
-     anon-and-file       hot                 32M         anonymous memory of A,
-                                                         touched again and again
-     anon-and-file       cold                96M         anonymous memory of C,
-                                                         touched at the start and at
-                                                         the end
-     anon-and-file       file                128M        size of the file that B
-                                                         reads, round and round
-     anon-and-file       every               16M         bytes that B reads before A
-                                                         touches its memory again; 0
-                                                         for none
-     anon-and-file       loops               32          how often the two take
-                                                         turns
-     anon-and-file       topology            parent      parent: P/A, P/C and P/B;
-                                                         global: A, C and B at the
-                                                         root; same: all tasks in P
-     anon-and-file       limit               192M        memory.max of P, which
-                                                         topology=global does not
-                                                         have
-     anon-and-file       swap_max            none        memory.swap.max of P
-     anon-and-file       swap_high           none        memory.swap.high of P,
-                                                         above which tasks are made
-                                                         to sleep (5.8)
-     anon-and-file       reclaim             32M         asked of memory.reclaim of
-                                                         P, then twice as much; not
-                                                         with steps=loop
-     anon-and-file       reclaim_of          cgroup      node: asked of node 0
-                                                         instead, whose file Linux
-                                                         6.17 has
-     anon-and-file       reclaim_what        all         anon: anonymous memory
-                                                         alone is asked for (6.16)
-     anon-and-file       reclaim_swappiness  none        swappiness of what is asked
-                                                         for (6.11), instead of
-                                                         vm.swappiness
-     anon-and-file       order               sequential  order in which A touches
-                                                         its pages
-     anon-and-file       huge                never       huge pages for anonymous
-                                                         memory, by madvise
-     anon-and-file       flush               no          yes: memory.stat of all
-                                                         groups is read after every
-                                                         read of B, which makes them
-                                                         exact
-     anon-and-file       compressed_bytes    1200        bytes that a compressor
-                                                         makes of an anonymous page;
-                                                         0 for pages of one repeated
-                                                         byte
-     anon-and-file       filesystem          ext4        filesystem that the machine
-                                                         puts the file on
-     anon-and-file       read_size           128k        bytes of one read call
-     anon-and-file       --seed                          where on the disk the file
-                                                         lies, within 1 MiB
-     anon-and-file       --seed                          with order=random, in which
-                                                         order the hot pages are
-                                                         touched
-     anon-and-file       --seed                          simulated: the phase of the
-                                                         kernel's periodic workers
-                                                         (vmstat each second,
-                                                         memory.stat every 2 s)
-     containers                                          two containers beside each
-                                                         other, each of which reads,
-                                                         writes, maps or holds
-                                                         memory as it is told
-     containers          limit               none        memory.max of P, in which
-                                                         both containers are
-     containers          a_does              read        with A's file. write: a new
-                                                         one; overwrite: what is
-                                                         there; update: one call of
-                                                         four writes; hold: nothing
-     containers          a_file              64M         size of A's file
-     containers          a_order             sequential  in which order A's tasks
-                                                         come to its blocks
-     containers          a_bytes             128M        bytes that each of A's
-                                                         tasks moves in a round
-     containers          a_block             64k         bytes of one call; mappings
-                                                         are touched page by page
-     containers          a_fsync             0           an fsync after so many
-                                                         calls that write; 0: none
-     containers          a_memory            16M         anonymous memory of each of
-                                                         A's tasks
-     containers          a_rounds            2           rounds of each of A's tasks
-     containers          a_tasks             1           tasks in A
-     containers          a_max               none        memory.max of A
-     containers          a_high              none        memory.high of A
-     containers          a_low               none        memory.low of A, and of P
-     containers          a_min               none        memory.min of A, and of P
-     containers          b_does              write       the same for B; none: there
-                                                         is no B
-     containers          b_file              256M        size of B's file
-     containers          b_order             sequential  in which order B's tasks
-                                                         come to its blocks
-     containers          b_bytes             256M        bytes that each of B's
-                                                         tasks moves in a round
-     containers          b_block             128k        bytes of one call; mappings
-                                                         are touched page by page
-     containers          b_fsync             0           an fsync after so many
-                                                         calls that write; 0: none
-     containers          b_memory            0           anonymous memory of each of
-                                                         B's tasks
-     containers          b_rounds            1           rounds of each of B's tasks
-     containers          b_tasks             1           tasks in B
-     containers          b_max               none        memory.max of B
-     containers          b_high              none        memory.high of B
-     containers          filesystem          ext4        filesystem that the machine
-                                                         puts the files on
-     containers          --seed                          when each task begins, up
-                                                         to 2 ms after it was
-                                                         started
-     containers          --seed                          with an order of random or
-                                                         zipf, which places are
-                                                         drawn
-     containers          --seed                          where on the disk the files
-                                                         lie, within 1 MiB
-     containers          --seed                          simulated: the phase of the
-                                                         kernel's periodic workers
-                                                         (vmstat each second,
-                                                         memory.stat every 2 s)
-     hot-and-stream                                      a hot file in cgroup A
-                                                         against one pass of
-                                                         streaming reads in cgroup B
-     hot-and-stream      hot                 50M         size of the hot file that A
-                                                         reads
-     hot-and-stream      hot_reads           2           how often A reads it; 2
-                                                         puts it on the active list
-     hot-and-stream      stream              18G         size of the file that B
-                                                         reads once, sequentially
-     hot-and-stream      topology            siblings    siblings: A and B at the
-                                                         root; parent: P/A and P/B;
-                                                         same: both tasks in A
-     hot-and-stream      limit               none        memory.max of P; only with
-                                                         topology=parent
-     hot-and-stream      low                 none        memory.low of A, and of P
-                                                         where there is one
-     hot-and-stream      filesystem          ext4        filesystem that the machine
-                                                         puts the files on
-     hot-and-stream      read_size           128k        bytes of one read call
-     hot-and-stream      --seed                          when each task begins, up
-                                                         to 20 ms after it was
-                                                         started: the distance to
-                                                         the kernel's ticks
-     hot-and-stream      --seed                          where on the disk the files
-                                                         lie, within 1 MiB
-     hot-and-stream      --seed                          simulated: the phase of the
-                                                         kernel's periodic workers
-                                                         (vmstat each second,
-                                                         memory.stat every 2 s)
-     huge-faults                                         huge page faults beside the
-                                                         creation and random reads
-                                                         of small files
-     huge-faults         advice              default     madvise: ask for huge pages
-                                                         on the mapping; default:
-                                                         take what the kernel gives
-     huge-faults         threads             none        faulting threads; without
-                                                         it a quarter of a node's
-                                                         CPUs beyond the readers'
-     huge-faults         nodes               none        memory nodes: the threads
-                                                         map 3/4 of one; without it
-                                                         those of the machine
-     huge-faults         file_size           64k         size of each file
-     huge-faults         scale               100         percent of the usual amount
-                                                         of files and mappings
-     huge-faults         order               files       writers finish a file
-                                                         before the next; rounds:
-                                                         open all, and write a block
-                                                         of each in turn
-     huge-faults         warm                100         percent of the time of
-                                                         creation that readers read
-                                                         before the faults
-     huge-faults         filesystem          xfs         filesystem that the machine
-                                                         puts the files on
-     huge-faults         --seed                          when each writer, reader
-                                                         and faulting thread begins,
-                                                         up to 2 ms after it was
-                                                         forked: their order
-     huge-faults         --seed                          which files and blocks the
-                                                         readers read
-     huge-faults         --seed                          simulated: the phase of the
-                                                         kernel's periodic workers
-                                                         (vmstat, memory.stat, the
-                                                         log of XFS)
-     inode-storm                                         many processes create files
-                                                         while ever more memory is
-                                                         pinned, until an OOM kill
-     inode-storm         processes           16          processes that create files
-                                                         at the same time, each in a
-                                                         directory of its own
-     inode-storm         files               none        files of a step, all
-                                                         processes; without it one
-                                                         for each 64 KiB of memory
-     inode-storm         file_size           0           size of each file, which is
-                                                         written by one call; 0: it
-                                                         is not written
-     inode-storm         per_directory       10000       files of a process before
-                                                         its next subdirectory
-     inode-storm         pin_from            none        memory that the first step
-                                                         pins; without it half of
-                                                         all
-     inode-storm         pin_to              none        memory that the last step
-                                                         pins, if nobody is killed
-                                                         before; without it all
-     inode-storm         pin_step            none        memory that each step pins
-                                                         more than the one before;
-                                                         without it 1/64 of all
-     inode-storm         pinner              stays       stays: one task pins ever
-                                                         more; anew: each step
-                                                         another one pins the whole
-                                                         amount
-     inode-storm         programs            none        pages of other programs, a
-                                                         file that one task reads
-                                                         all the time; without it
-                                                         38M from 4G of memory on
-     inode-storm         filesystem          xfs         filesystem that the machine
-                                                         puts the files on
-     inode-storm         --seed                          when each process of a step
-                                                         begins, up to 2 ms after it
-                                                         was told to: their order
-     inode-storm         --seed                          simulated: the phase of the
-                                                         kernel's periodic workers
-                                                         (vmstat, memory.stat, the
-                                                         log of XFS)
-     mapped-and-stream                                   a file that a program
-                                                         accesses through a mapping
-                                                         beside a stream of reads
-     mapped-and-stream   hot                 24M         size of the file that A
-                                                         maps
-     mapped-and-stream   reads               2           how often A accesses each
-                                                         page at the start
-     mapped-and-stream   again               yes         yes: A accesses its pages
-                                                         again after each part of
-                                                         the stream
-     mapped-and-stream   order               sequential  order in which A accesses
-                                                         its pages
-     mapped-and-stream   advice              none        what A says of its
-                                                         accesses, by madvise
-     mapped-and-stream   mapping             shared      whether writes reach the
-                                                         file or make copies
-     mapped-and-stream   code                no          yes: the mapping is
-                                                         executable, as that of a
-                                                         program's text
-     mapped-and-stream   written             0           every so manyth page is
-                                                         written to instead of read;
-                                                         0 for none
-     mapped-and-stream   stream              256M        size of the file that B
-                                                         reads, round and round
-     mapped-and-stream   every               8M          bytes that B reads before A
-                                                         accesses its pages again; 0
-                                                         for none
-     mapped-and-stream   loops               32          how often the two take
-                                                         turns
-     mapped-and-stream   topology            parent      parent: P/A and P/B;
-                                                         global: A and B at the
-                                                         root; same: both tasks in P
-     mapped-and-stream   limit               64M         memory.max of P, which
-                                                         topology=global does not
-                                                         have
-     mapped-and-stream   filesystem          ext4        filesystem that the machine
-                                                         puts the files on
-     mapped-and-stream   read_size           128k        bytes of one read call of B
-     mapped-and-stream   --seed                          where on the disk the files
-                                                         lie, within 1 MiB
-     mapped-and-stream   --seed                          with order=random, in which
-                                                         order pages are accessed,
-                                                         anew in each pass
-     mapped-and-stream   --seed                          simulated: the phase of the
-                                                         kernel's periodic workers
-                                                         (vmstat each second,
-                                                         memory.stat every 2 s)
-     random-calls                                        tasks that read, write,
-                                                         map, touch, advise and
-                                                         remove at random, to find
-                                                         where kernels differ
-     random-calls        program             1           the number that the calls
-                                                         are drawn from
-     random-calls        calls               8           calls of each task; the
-                                                         first of a program stay as
-                                                         they are
-     random-calls        tasks               1           tasks, each with calls of
-                                                         its own
-     random-calls        first               32M         size of the first file
-     random-calls        second              4M          size of the second file
-     random-calls        small               100         small files
-     random-calls        small_size          64k         size of the largest of them
-     random-calls        mapping             8M          largest mapping of memory
-     random-calls        limit               none        memory.max of G, in which
-                                                         all tasks are
-     random-calls        filesystem          ext4        filesystem that the machine
-                                                         puts the files on
-     random-calls        --seed                          where on the disk the files
-                                                         lie, within 1 MiB; sizes of
-                                                         the small ones; which
-                                                         places are drawn
-     random-calls        --seed                          simulated: the phase of the
-                                                         kernel's periodic workers
-                                                         (vmstat each second,
-                                                         memory.stat every 2 s)
-     sequential-readers                                  readers of a file and a
-                                                         disk each, once and
-                                                         sequentially
-     sequential-readers  readers             16          how many read at the same
-                                                         time, each a file of its
-                                                         own
-     sequential-readers  file                128M        size of each reader's file
-     sequential-readers  record              64k         bytes of one read or write
-                                                         call
-     sequential-readers  disks               none        disks that the files lie
-                                                         on: 1, or one for each
-                                                         reader; without it the
-                                                         latter where the machine
-                                                         has several disks
-     sequential-readers  prepare             written     written: through the page
-                                                         cache, right before;
-                                                         laid-out: the files are
-                                                         there, as if written long
-                                                         ago
-     sequential-readers  held                0           anonymous memory that
-                                                         others hold all the time
-     sequential-readers  filesystem          none        filesystem that the machine
-                                                         puts the files on; without
-                                                         it the machine's own: ext3
-                                                         on s390-fcp, else ext4
-     sequential-readers  --seed                          when each writer and reader
-                                                         begins, up to 2 ms after it
-                                                         was forked: their order
-     sequential-readers  --seed                          where on each disk the
-                                                         files lie, within 1 MiB
-     sequential-readers  --seed                          simulated: the phase of the
-                                                         kernel's periodic workers
-                                                         (vmstat, memory.stat)
-     simoop                                              readers, writers,
-                                                         allocators and tree walkers
-                                                         that keep memory full
-     simoop              threads             none        workers; without it five
-                                                         for each CPU
-     simoop              burners             none        tasks that keep a CPU busy;
-                                                         without it a fifth of the
-                                                         CPUs
-     simoop              walkers             2           tasks that look at every
-                                                         file, as du does
-     simoop              walk_pause          60          seconds between two walks
-                                                         of a walker
-     simoop              tree_files          none        files that only walkers
-                                                         look at; without it one for
-                                                         each 160 KiB of memory
-     simoop              directories         16          directories of the files
-     simoop              working_set         none        memory that the workers
-                                                         keep; without it 60 % of
-                                                         all
-     simoop              mapped              none        memory that a work maps and
-                                                         touches; without it an
-                                                         eighth of all for all
-                                                         workers
-     simoop              alloc_wait          2640        milliseconds that a worker
-                                                         waits in all while it
-                                                         touches what it mapped
-     simoop              file_size           80M         size of a data file
-     simoop              files               none        data files; without it
-                                                         those of 2.4 times the
-                                                         memory
-     simoop              pieces              8           pieces that a work reads,
-                                                         and files that it writes
-     simoop              read_size           2M          bytes of a piece that is
-                                                         read
-     simoop              write_size          1M          bytes of a file that is
-                                                         written
-     simoop              kept                16          results of a worker that
-                                                         are there at a time
-     simoop              seconds             480         run time, with the warm-up
-     simoop              warmup              180         seconds that are not
-                                                         measured
-     simoop              interval            60          seconds from one report to
-                                                         the next
-     simoop              filesystem          xfs         filesystem that the machine
-                                                         puts the files on
-     simoop              --seed                          which pieces of which files
-                                                         each worker reads
-     simoop              --seed                          when each worker, walker
-                                                         and burning task begins, up
-                                                         to 2 ms after it was
-                                                         forked: their order
-     simoop              --seed                          simulated: the phase of the
-                                                         kernel's periodic workers
-                                                         (vmstat, memory.stat, the
-                                                         log of XFS)
-     small-files                                         a steady stream of small
-                                                         files, more than memory
-                                                         holds, and their deletion
-     small-files         processes           16          processes that create files
-                                                         at the same time, each in a
-                                                         directory of its own
-     small-files         subdirectories      10000       subdirectories of each
-                                                         directory, which are taken
-                                                         in turn
-     small-files         per_directory       none        files of a process before
-                                                         its next subdirectory;
-                                                         without it 180 s
-     small-files         file_size           4k          size of each file, which is
-                                                         written by one call
-     small-files         files               none        files of a loop, all
-                                                         processes; without it 8/15
-                                                         of memory in pages
-     small-files         loops               none        loops, one sample each;
-                                                         without it those of 7.7
-                                                         times the memory, 60 at
-                                                         most: 14
-     small-files         names               on          on: each process keeps the
-                                                         names of its files, 2128
-                                                         bytes each
-     small-files         delete              on          on: all files are deleted
-                                                         in the end
-     small-files         filesystem          xfs         filesystem that the machine
-                                                         puts the files on
-     small-files         scale               default     full: on as much memory as
-                                                         the source's machine had,
-                                                         16 GiB
-     small-files         --seed                          the time of day, which
-                                                         names the first
-                                                         subdirectory
-     small-files         --seed                          when each process begins,
-                                                         up to 2 ms after it was
-                                                         forked: their order
-     small-files         --seed                          simulated: the phase of the
-                                                         kernel's periodic workers
-                                                         (vmstat, memory.stat, the
-                                                         log of XFS)
-     program                                             a captured program in one
-                                                         cgroup: its tasks, files
-                                                         and memory, from its trace
-                                                         (also `pagetide replay
-                                                         TRACE`)
-     program             trace               none        file of the trace, as
-                                                         `pagetide capture` makes
-                                                         it; has to be given
-     program             limit               none        memory.max of its cgroup
-     program             high                none        memory.high of its cgroup
-     program             low                 none        memory.low of its cgroup
-     program             pace                think       think: the captured time
-                                                         after each operation;
-                                                         recorded: at the captured
-                                                         times; asap: at once
-     program             filesystem          ext4        filesystem that the machine
-                                                         puts the files on
-     program             --seed                          simulated: the phase of the
-                                                         kernel's periodic workers
-                                                         (vmstat each second,
-                                                         memory.stat every 2 s)
+     workload  parameter   default  help
+     program                        a captured program in one cgroup: its tasks,
+                                    files and memory, from its trace (also `pagetide
+                                    replay TRACE`)
+     program   trace       none     file of the trace, as `pagetide capture` makes
+                                    it; has to be given
+     program   limit       none     memory.max of its cgroup
+     program   high        none     memory.high of its cgroup
+     program   low         none     memory.low of its cgroup
+     program   pace        think    think: the captured time after each operation;
+                                    recorded: at the captured times; asap: at once
+     program   filesystem  ext4     filesystem that the machine puts the files on
+     program   --seed               simulated: the phase of the kernel's periodic
+                                    workers (vmstat each second, memory.stat every
+                                    2 s)
     ");
+    let csv = scene.data("list workloads --format csv");
+    insta::assert_snapshot!(csv, @r#"
+    workload,parameter,default,help
+    anon-and-file,,,"hot and cold anonymous memory beside a file that is read round and round, with swap"
+    anon-and-file,steps,loop,loop: hot memory against the file; pageout: madvise; reclaim: memory.reclaim
+    anon-and-file,hot,32M,"anonymous memory of A, touched again and again"
+    anon-and-file,cold,96M,"anonymous memory of C, touched at the start and at the end"
+    anon-and-file,file,128M,"size of the file that B reads, round and round"
+    anon-and-file,every,16M,bytes that B reads before A touches its memory again; 0 for none
+    anon-and-file,loops,32,how often the two take turns
+    anon-and-file,topology,parent,"parent: P/A, P/C and P/B; global: A, C and B at the root; same: all tasks in P"
+    anon-and-file,limit,192M,"memory.max of P, which topology=global does not have"
+    anon-and-file,swap_max,none,memory.swap.max of P
+    anon-and-file,swap_high,none,"memory.swap.high of P, above which tasks are made to sleep (5.8)"
+    anon-and-file,reclaim,32M,"asked of memory.reclaim of P, then twice as much; not with steps=loop"
+    anon-and-file,reclaim_of,cgroup,"node: asked of node 0 instead, whose file Linux 6.17 has"
+    anon-and-file,reclaim_what,all,anon: anonymous memory alone is asked for (6.16)
+    anon-and-file,reclaim_swappiness,none,"swappiness of what is asked for (6.11), instead of vm.swappiness"
+    anon-and-file,order,sequential,order in which A touches its pages
+    anon-and-file,huge,never,"huge pages for anonymous memory, by madvise"
+    anon-and-file,flush,no,"yes: memory.stat of all groups is read after every read of B, which makes them exact"
+    anon-and-file,compressed_bytes,1200,bytes that a compressor makes of an anonymous page; 0 for pages of one repeated byte
+    anon-and-file,filesystem,ext4,filesystem that the machine puts the file on
+    anon-and-file,read_size,128k,bytes of one read call
+    anon-and-file,--seed,,"where on the disk the file lies, within 1 MiB"
+    anon-and-file,--seed,,"with order=random, in which order the hot pages are touched"
+    anon-and-file,--seed,,"simulated: the phase of the kernel's periodic workers (vmstat each second, memory.stat every 2 s)"
+    containers,,,"two containers beside each other, each of which reads, writes, maps or holds memory as it is told"
+    containers,limit,none,"memory.max of P, in which both containers are"
+    containers,a_does,read,with A's file. write: a new one; overwrite: what is there; update: one call of four writes; hold: nothing
+    containers,a_file,64M,size of A's file
+    containers,a_order,sequential,in which order A's tasks come to its blocks
+    containers,a_bytes,128M,bytes that each of A's tasks moves in a round
+    containers,a_block,64k,bytes of one call; mappings are touched page by page
+    containers,a_fsync,0,an fsync after so many calls that write; 0: none
+    containers,a_memory,16M,anonymous memory of each of A's tasks
+    containers,a_rounds,2,rounds of each of A's tasks
+    containers,a_tasks,1,tasks in A
+    containers,a_max,none,memory.max of A
+    containers,a_high,none,memory.high of A
+    containers,a_low,none,"memory.low of A, and of P"
+    containers,a_min,none,"memory.min of A, and of P"
+    containers,b_does,write,the same for B; none: there is no B
+    containers,b_file,256M,size of B's file
+    containers,b_order,sequential,in which order B's tasks come to its blocks
+    containers,b_bytes,256M,bytes that each of B's tasks moves in a round
+    containers,b_block,128k,bytes of one call; mappings are touched page by page
+    containers,b_fsync,0,an fsync after so many calls that write; 0: none
+    containers,b_memory,0,anonymous memory of each of B's tasks
+    containers,b_rounds,1,rounds of each of B's tasks
+    containers,b_tasks,1,tasks in B
+    containers,b_max,none,memory.max of B
+    containers,b_high,none,memory.high of B
+    containers,filesystem,ext4,filesystem that the machine puts the files on
+    containers,--seed,,"when each task begins, up to 2 ms after it was started"
+    containers,--seed,,"with an order of random or zipf, which places are drawn"
+    containers,--seed,,"where on the disk the files lie, within 1 MiB"
+    containers,--seed,,"simulated: the phase of the kernel's periodic workers (vmstat each second, memory.stat every 2 s)"
+    hot-and-stream,,,a hot file in cgroup A against one pass of streaming reads in cgroup B
+    hot-and-stream,hot,50M,size of the hot file that A reads
+    hot-and-stream,hot_reads,2,how often A reads it; 2 puts it on the active list
+    hot-and-stream,stream,18G,"size of the file that B reads once, sequentially"
+    hot-and-stream,topology,siblings,siblings: A and B at the root; parent: P/A and P/B; same: both tasks in A
+    hot-and-stream,limit,none,memory.max of P; only with topology=parent
+    hot-and-stream,low,none,"memory.low of A, and of P where there is one"
+    hot-and-stream,filesystem,ext4,filesystem that the machine puts the files on
+    hot-and-stream,read_size,128k,bytes of one read call
+    hot-and-stream,--seed,,"when each task begins, up to 20 ms after it was started: the distance to the kernel's ticks"
+    hot-and-stream,--seed,,"where on the disk the files lie, within 1 MiB"
+    hot-and-stream,--seed,,"simulated: the phase of the kernel's periodic workers (vmstat each second, memory.stat every 2 s)"
+    huge-faults,,,huge page faults beside the creation and random reads of small files
+    huge-faults,advice,default,madvise: ask for huge pages on the mapping; default: take what the kernel gives
+    huge-faults,threads,none,faulting threads; without it a quarter of a node's CPUs beyond the readers'
+    huge-faults,nodes,none,memory nodes: the threads map 3/4 of one; without it those of the machine
+    huge-faults,file_size,64k,size of each file
+    huge-faults,scale,100,percent of the usual amount of files and mappings
+    huge-faults,order,files,"writers finish a file before the next; rounds: open all, and write a block of each in turn"
+    huge-faults,warm,100,percent of the time of creation that readers read before the faults
+    huge-faults,filesystem,xfs,filesystem that the machine puts the files on
+    huge-faults,--seed,,"when each writer, reader and faulting thread begins, up to 2 ms after it was forked: their order"
+    huge-faults,--seed,,which files and blocks the readers read
+    huge-faults,--seed,,"simulated: the phase of the kernel's periodic workers (vmstat, memory.stat, the log of XFS)"
+    inode-storm,,,"many processes create files while ever more memory is pinned, until an OOM kill"
+    inode-storm,processes,16,"processes that create files at the same time, each in a directory of its own"
+    inode-storm,files,none,"files of a step, all processes; without it one for each 64 KiB of memory"
+    inode-storm,file_size,0,"size of each file, which is written by one call; 0: it is not written"
+    inode-storm,per_directory,10000,files of a process before its next subdirectory
+    inode-storm,pin_from,none,memory that the first step pins; without it half of all
+    inode-storm,pin_to,none,"memory that the last step pins, if nobody is killed before; without it all"
+    inode-storm,pin_step,none,memory that each step pins more than the one before; without it 1/64 of all
+    inode-storm,pinner,stays,stays: one task pins ever more; anew: each step another one pins the whole amount
+    inode-storm,programs,none,"pages of other programs, a file that one task reads all the time; without it 38M from 4G of memory on"
+    inode-storm,filesystem,xfs,filesystem that the machine puts the files on
+    inode-storm,--seed,,"when each process of a step begins, up to 2 ms after it was told to: their order"
+    inode-storm,--seed,,"simulated: the phase of the kernel's periodic workers (vmstat, memory.stat, the log of XFS)"
+    mapped-and-stream,,,a file that a program accesses through a mapping beside a stream of reads
+    mapped-and-stream,hot,24M,size of the file that A maps
+    mapped-and-stream,reads,2,how often A accesses each page at the start
+    mapped-and-stream,again,yes,yes: A accesses its pages again after each part of the stream
+    mapped-and-stream,order,sequential,order in which A accesses its pages
+    mapped-and-stream,advice,none,"what A says of its accesses, by madvise"
+    mapped-and-stream,mapping,shared,whether writes reach the file or make copies
+    mapped-and-stream,code,no,"yes: the mapping is executable, as that of a program's text"
+    mapped-and-stream,written,0,every so manyth page is written to instead of read; 0 for none
+    mapped-and-stream,stream,256M,"size of the file that B reads, round and round"
+    mapped-and-stream,every,8M,bytes that B reads before A accesses its pages again; 0 for none
+    mapped-and-stream,loops,32,how often the two take turns
+    mapped-and-stream,topology,parent,parent: P/A and P/B; global: A and B at the root; same: both tasks in P
+    mapped-and-stream,limit,64M,"memory.max of P, which topology=global does not have"
+    mapped-and-stream,filesystem,ext4,filesystem that the machine puts the files on
+    mapped-and-stream,read_size,128k,bytes of one read call of B
+    mapped-and-stream,--seed,,"where on the disk the files lie, within 1 MiB"
+    mapped-and-stream,--seed,,"with order=random, in which order pages are accessed, anew in each pass"
+    mapped-and-stream,--seed,,"simulated: the phase of the kernel's periodic workers (vmstat each second, memory.stat every 2 s)"
+    random-calls,,,"tasks that read, write, map, touch, advise and remove at random, to find where kernels differ"
+    random-calls,program,1,the number that the calls are drawn from
+    random-calls,calls,8,calls of each task; the first of a program stay as they are
+    random-calls,tasks,1,"tasks, each with calls of its own"
+    random-calls,first,32M,size of the first file
+    random-calls,second,4M,size of the second file
+    random-calls,small,100,small files
+    random-calls,small_size,64k,size of the largest of them
+    random-calls,mapping,8M,largest mapping of memory
+    random-calls,limit,none,"memory.max of G, in which all tasks are"
+    random-calls,filesystem,ext4,filesystem that the machine puts the files on
+    random-calls,--seed,,"where on the disk the files lie, within 1 MiB; sizes of the small ones; which places are drawn"
+    random-calls,--seed,,"simulated: the phase of the kernel's periodic workers (vmstat each second, memory.stat every 2 s)"
+    sequential-readers,,,"readers of a file and a disk each, once and sequentially"
+    sequential-readers,readers,16,"how many read at the same time, each a file of its own"
+    sequential-readers,file,128M,size of each reader's file
+    sequential-readers,record,64k,bytes of one read or write call
+    sequential-readers,disks,none,"disks that the files lie on: 1, or one for each reader; without it the latter where the machine has several disks"
+    sequential-readers,prepare,written,"written: through the page cache, right before; laid-out: the files are there, as if written long ago"
+    sequential-readers,held,0,anonymous memory that others hold all the time
+    sequential-readers,filesystem,none,"filesystem that the machine puts the files on; without it the machine's own: ext3 on s390-fcp, else ext4"
+    sequential-readers,--seed,,"when each writer and reader begins, up to 2 ms after it was forked: their order"
+    sequential-readers,--seed,,"where on each disk the files lie, within 1 MiB"
+    sequential-readers,--seed,,"simulated: the phase of the kernel's periodic workers (vmstat, memory.stat)"
+    simoop,,,"readers, writers, allocators and tree walkers that keep memory full"
+    simoop,threads,none,workers; without it five for each CPU
+    simoop,burners,none,tasks that keep a CPU busy; without it a fifth of the CPUs
+    simoop,walkers,2,"tasks that look at every file, as du does"
+    simoop,walk_pause,60,seconds between two walks of a walker
+    simoop,tree_files,none,files that only walkers look at; without it one for each 160 KiB of memory
+    simoop,directories,16,directories of the files
+    simoop,working_set,none,memory that the workers keep; without it 60 % of all
+    simoop,mapped,none,memory that a work maps and touches; without it an eighth of all for all workers
+    simoop,alloc_wait,2640,milliseconds that a worker waits in all while it touches what it mapped
+    simoop,file_size,80M,size of a data file
+    simoop,files,none,data files; without it those of 2.4 times the memory
+    simoop,pieces,8,"pieces that a work reads, and files that it writes"
+    simoop,read_size,2M,bytes of a piece that is read
+    simoop,write_size,1M,bytes of a file that is written
+    simoop,kept,16,results of a worker that are there at a time
+    simoop,seconds,480,"run time, with the warm-up"
+    simoop,warmup,180,seconds that are not measured
+    simoop,interval,60,seconds from one report to the next
+    simoop,filesystem,xfs,filesystem that the machine puts the files on
+    simoop,--seed,,which pieces of which files each worker reads
+    simoop,--seed,,"when each worker, walker and burning task begins, up to 2 ms after it was forked: their order"
+    simoop,--seed,,"simulated: the phase of the kernel's periodic workers (vmstat, memory.stat, the log of XFS)"
+    small-files,,,"a steady stream of small files, more than memory holds, and their deletion"
+    small-files,processes,16,"processes that create files at the same time, each in a directory of its own"
+    small-files,subdirectories,10000,"subdirectories of each directory, which are taken in turn"
+    small-files,per_directory,none,files of a process before its next subdirectory; without it 180 s
+    small-files,file_size,4k,"size of each file, which is written by one call"
+    small-files,files,none,"files of a loop, all processes; without it 8/15 of memory in pages"
+    small-files,loops,none,"loops, one sample each; without it those of 7.7 times the memory, 60 at most: 14"
+    small-files,names,on,"on: each process keeps the names of its files, 2128 bytes each"
+    small-files,delete,on,on: all files are deleted in the end
+    small-files,filesystem,xfs,filesystem that the machine puts the files on
+    small-files,scale,default,"full: on as much memory as the source's machine had, 16 GiB"
+    small-files,--seed,,"the time of day, which names the first subdirectory"
+    small-files,--seed,,"when each process begins, up to 2 ms after it was forked: their order"
+    small-files,--seed,,"simulated: the phase of the kernel's periodic workers (vmstat, memory.stat, the log of XFS)"
+    program,,,"a captured program in one cgroup: its tasks, files and memory, from its trace (also `pagetide replay TRACE`)"
+    program,trace,none,"file of the trace, as `pagetide capture` makes it; has to be given"
+    program,limit,none,memory.max of its cgroup
+    program,high,none,memory.high of its cgroup
+    program,low,none,memory.low of its cgroup
+    program,pace,think,think: the captured time after each operation; recorded: at the captured times; asap: at once
+    program,filesystem,ext4,filesystem that the machine puts the files on
+    program,--seed,,"simulated: the phase of the kernel's periodic workers (vmstat each second, memory.stat every 2 s)"
+    "#);
+    let mut workloads: Vec<&str> = csv.lines().skip(1).filter_map(|row| row.split(',').next()).collect();
+    workloads.dedup();
+    let each = format!("workloads {}", workloads.join(" "));
     assert!(scene.data("list features").contains("root-aging"));
     assert!(scene.data("list sysctls").contains("vm.min_free_kbytes"));
     for what in ["kernels", "machines", "workloads", &each, "features", "sysctls", "counters", "zones"] {
