@@ -121,7 +121,7 @@ fn wrong_machine_files_are_told() {
 
     $ machine show vm-3cpu
     error: unknown machine `vm-3cpu`
-    hint: `pagetide list machines` shows the names
+    hint: did you mean `vm-2cpu`?
     exit 1
 
     $ run hot-and-stream --machine ./

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use ::capture::CaptureError;
 use policy::PolicyError;
 use report::number::duration;
-use sim::machines::MachineError;
+use sim::machines::{MACHINES, MachineError};
 use thiserror::Error;
 use trace::requests::TraceError;
 use workload::scenario::ScenarioProblem;
@@ -243,7 +243,17 @@ impl From<ScenarioProblem> for LabError {
 
 impl From<MachineError> for LabError {
     fn from(error: MachineError) -> Self {
-        Self::Machine { message: error.to_string(), hint: Some(error.hint()) }
+        Self::Machine { message: error.to_string(), hint: Some(machine_hint(&error)) }
+    }
+}
+
+/// What to write instead of a machine that cannot be.
+pub(crate) fn machine_hint(error: &MachineError) -> String {
+    match error {
+        MachineError::Unknown(name) => {
+            UnknownName::new("machine", name, MACHINES.iter().map(|machine| machine.name)).hint()
+        }
+        _ => error.hint(),
     }
 }
 

@@ -19,7 +19,7 @@ use units::{Bytes, Nanos};
 use workload::scenario::UML_MACHINE;
 use workload::table::{Entry, Mistake, Source, Table};
 
-use crate::error::LabError;
+use crate::error::{LabError, machine_hint};
 use crate::name::written;
 
 /// A machine file, as options of the command line would say it.
@@ -111,7 +111,7 @@ fn of_text(text: &str) -> Result<MachineFile, Mistake> {
     let base = top.text("base")?.unwrap_or_else(|| SERVER.to_owned());
     if let Err(error) = MachineSpec::parse(&base) {
         let at = top.get("base").map_or(0, |entry| entry.value_at);
-        return Err(source.fail_hint(at, error.to_string(), error.hint()));
+        return Err(source.fail_hint(at, error.to_string(), machine_hint(&error)));
     }
     top.text("help")?;
     let mut changed = Changed { source, machine: base };
@@ -356,7 +356,7 @@ mod tests {
             .map(told)
             .join("\n"),
             @r#"
-        line 1, column 8: unknown machine `pdp-11` | `pagetide list machines` shows the names
+        line 1, column 8: unknown machine `pdp-11` | known names: `vm-2cpu`, `guest-tcg`, `guest-uml`, `x86-64`, `skylake-1s`, `haswell-2s`, `evo-ssd`, `quad-node-16g`, `s390-fcp`
         line 1, column 8: `cpus` of a machine cannot be `0` | it takes a number from the machine's nodes to 1024
         line 1, column 9: `nodes` of a machine cannot be `100` | it takes a number of memory nodes from 1 to 30, of `x86-64` alone; write it before `cpus`
         line 2, column 9: `nodes` of a machine cannot be `2` | it takes a number of memory nodes from 1 to 30, of `x86-64` alone; write it before `cpus`

@@ -18,7 +18,7 @@ use workload::scenario::{
 use workload::small_files::{FULL, SOURCE_MEMORY};
 use workload::{Backend, MachineSize, ParamError, Params, Scenario, ScenarioError, WorkloadSpec};
 
-use crate::error::LabError;
+use crate::error::{LabError, machine_hint};
 use crate::name::machine_file;
 use crate::name::names::Names;
 use crate::name::written;
@@ -348,7 +348,7 @@ fn read_file(path: &Path) -> Result<String, LabError> {
 
 /// A machine that cannot be.
 fn no_machine(error: machines::MachineError) -> ScenarioProblem {
-    ScenarioProblem::Model { message: error.to_string(), hint: Some(error.hint()) }
+    ScenarioProblem::Model { message: error.to_string(), hint: Some(machine_hint(&error)) }
 }
 
 /// Reads what `path` has in it, and checks what only the model knows: each mistake is told at its line.
