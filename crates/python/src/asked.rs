@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use lab::real::parse_max_time;
-use lab::{GuestRequest, HostPolicy, LabError, ReplayOptions, Request, Subject, Timing, TraceFormat};
+use lab::{GuestRequest, HostPolicy, LabError, ReplayOptions, Request, Subject};
 use pyo3::prelude::*;
 
 /// A run, and what may be said of it.
@@ -82,7 +82,7 @@ impl From<Asked> for Request {
 #[derive(Debug, FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Reading {
-    timing: Option<String>,
+    pub(crate) timing: Option<String>,
     warmup: Option<String>,
     trace_format: Option<String>,
     unsorted: bool,
@@ -91,16 +91,6 @@ pub(crate) struct Reading {
 impl Reading {
     /// As the lab takes it.
     pub(crate) fn options(&self) -> Result<ReplayOptions, LabError> {
-        Ok(ReplayOptions {
-            format: self.trace_format.as_deref().map(str::parse::<TraceFormat>).transpose()?,
-            unsorted: self.unsorted,
-            timing: self.timing()?.unwrap_or_default(),
-            warmup: self.warmup.as_deref().map(str::parse).transpose()?.unwrap_or_default(),
-        })
-    }
-
-    /// When requests are made, if that was said.
-    pub(crate) fn timing(&self) -> Result<Option<Timing>, LabError> {
-        Ok(self.timing.as_deref().map(str::parse::<Timing>).transpose()?)
+        lab::replay::options(&self.trace_format, &self.timing, &self.warmup, self.unsorted)
     }
 }

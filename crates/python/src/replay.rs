@@ -269,7 +269,7 @@ pub(crate) fn size_trace(
     let request = SizeRequest {
         trace: of.trace,
         options: reading.options().or_raised(py)?,
-        timing: reading.timing().or_raised(py)?,
+        timing: reading.timing,
         kernel: of.kernel,
         machine: of.machine,
         mem: of.mem,

@@ -194,10 +194,6 @@ fn whole<T: FromStr<Err = ParseIntError>>(text: &str) -> Result<T, &'static str>
     })
 }
 
-fn with_hint(error: &lab::UnknownName) -> String {
-    format!("{error}; {}", error.hint())
-}
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;

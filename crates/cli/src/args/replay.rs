@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use lab::{PolicyError, PolicySpec, ReplayOptions, Timing, TraceFormat, Warmup};
+use lab::{LabError, ReplayOptions};
 
-use super::{EventsArgs, Format, GuestArgs, HostArgs, PlotArgs, whole, with_hint};
+use super::{EventsArgs, Format, GuestArgs, HostArgs, PlotArgs, whole};
 
 #[derive(Debug, Args)]
 #[command(
@@ -34,8 +34,7 @@ pub(crate) struct ReplayArgs {
     /// [example: lru,s3fifo:small=0.2:batch=32]
     #[arg(long = "policy", value_name = "POLICY", requires = "capacities", help_heading = "Cache")]
     #[arg(value_delimiter = ',')]
-    #[arg(value_parser = policy)]
-    pub(crate) policies: Vec<PolicySpec>,
+    pub(crate) policies: Vec<String>,
     /// Objects that fit into the cache, k is 1000; a list, or repeated [example: 1k,10k,100k]
     #[arg(
         long = "capacity",
@@ -115,17 +114,14 @@ pub(crate) struct ReplayArgs {
 pub(crate) struct ReadingArgs {
     /// When requests are made of a kernel: asap or recorded [default: asap] [example: recorded]
     #[arg(long, value_name = "WHEN", help_heading = "Trace")]
-    #[arg(value_parser = |text: &str| text.parse::<Timing>().map_err(|error| with_hint(&error)))]
-    pub(crate) timing: Option<Timing>,
+    pub(crate) timing: Option<String>,
     /// Beginning that is not counted: a part (10%), requests (5k), or a time of the trace (30s) [default: 0]
     /// [example: 10%]
     #[arg(long, value_name = "HOW MUCH", help_heading = "Trace", allow_hyphen_values = true)]
-    #[arg(value_parser = |text: &str| text.parse::<Warmup>().map_err(|error| format!("{error}; {}", error.hint())))]
-    pub(crate) warmup: Option<Warmup>,
+    pub(crate) warmup: Option<String>,
     /// Format of the trace: block-csv, msr, object-csv or oracle-general [default: by content] [example: block-csv]
     #[arg(long, value_name = "FORMAT", help_heading = "Trace")]
-    #[arg(value_parser = |text: &str| text.parse::<TraceFormat>().map_err(|error| with_hint(&error)))]
-    pub(crate) trace_format: Option<TraceFormat>,
+    pub(crate) trace_format: Option<String>,
     /// Take requests in the order of the trace though its times decrease
     #[arg(long, help_heading = "Trace")]
     pub(crate) unsorted: bool,
@@ -133,13 +129,8 @@ pub(crate) struct ReadingArgs {
 
 impl ReadingArgs {
     /// As the lab takes it.
-    pub(crate) fn options(&self) -> ReplayOptions {
-        ReplayOptions {
-            format: self.trace_format,
-            unsorted: self.unsorted,
-            timing: self.timing.unwrap_or_default(),
-            warmup: self.warmup.unwrap_or_default(),
-        }
+    pub(crate) fn options(&self) -> Result<ReplayOptions, LabError> {
+        lab::replay::options(&self.trace_format, &self.timing, &self.warmup, self.unsorted)
     }
 
     /// The option that was given, the first of several.
@@ -152,12 +143,4 @@ impl ReadingArgs {
         ];
         given.into_iter().find_map(|(option, given)| given.then_some(option))
     }
-}
-
-/// A policy as it is written, or what is wrong with it and what to write.
-fn policy(text: &str) -> Result<PolicySpec, String> {
-    text.parse().map_err(|error: PolicyError| match error.hint() {
-        Some(hint) => format!("{error}; {hint}"),
-        None => error.to_string(),
-    })
 }

@@ -156,10 +156,11 @@ fn plan(args: &ReplayArgs) -> Result<ReplayPlan, Failure> {
         return Err(Failure::Usage(problem));
     }
     let Subject::File(path) = Subject::of_argument(&args.trace.to_string_lossy()) else {
+        let policies = args.policies.iter().map(|policy| policy.parse());
         let request = ReplayRequest {
             trace: args.trace.clone(),
-            options: args.reading.options(),
-            policies: args.policies.clone(),
+            options: args.reading.options()?,
+            policies: policies.collect::<Result<_, _>>().map_err(LabError::from)?,
             capacities: args.capacities.clone(),
             mems: args.mems.clone(),
             kernels: args.kernels.clone(),
@@ -172,7 +173,8 @@ fn plan(args: &ReplayArgs) -> Result<ReplayPlan, Failure> {
             seed: args.seed,
             interval: args.interval.clone(),
         };
-        if let (true, Some(option)) = (args.mems.is_empty(), args.reading.timing.map(|_| "--timing")) {
+        if let (true, Some(option)) = (args.mems.is_empty(), args.reading.timing.as_ref().map(|_| "--timing"))
+        {
             let problem =
                 format!("`{option}` is for kernels (`--mem`): a policy takes one request after the other");
             return Err(Failure::Usage(problem));

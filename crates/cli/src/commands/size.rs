@@ -32,14 +32,14 @@ fn of_series(args: &SizeArgs, printer: &Printer) -> Result<(), Failure> {
     let given = [("--out", args.out.is_some()), ("--plot", args.plot.is_some())];
     let given = given.into_iter().filter(|(_, given)| *given).map(|(option, _)| option).collect();
     let (labels, patches) = (args.label.clone(), patches(&args.patch)?);
-    let asked = WatchedRequest { size: request(args), given, labels, patches };
+    let asked = WatchedRequest { size: request(args)?, given, labels, patches };
     check_files(args)?;
     let found = asked.judge()?;
     show(args, &views::watched(&found), &views::watched(&found), printer)
 }
 
 fn of_trace(args: &SizeArgs, printer: &Printer) -> Result<(), Failure> {
-    let plan = request(args).plan()?.patched(patches(&args.patch)?);
+    let plan = request(args)?.plan()?.patched(patches(&args.patch)?);
     args.trace.as_deref().map_or(Ok(()), check_stdin)?;
     check_files(args)?;
     let bar = SizeBar::new(printer);
@@ -52,7 +52,7 @@ fn of_trace(args: &SizeArgs, printer: &Printer) -> Result<(), Failure> {
 }
 
 fn with_own_caches(args: &SizeArgs, own_cache: &str, printer: &Printer) -> Result<(), Failure> {
-    let asked = OwnCacheRequest { own_cache: own_cache.to_owned(), size: request(args) };
+    let asked = OwnCacheRequest { own_cache: own_cache.to_owned(), size: request(args)? };
     let plan = asked.plan()?.patched(patches(&args.patch)?);
     check_files(args)?;
     let bar = SizeBar::new(printer);
@@ -101,11 +101,11 @@ fn draw(page: &Document<'_>, plot: &Path, printer: &Printer) -> Result<(), Failu
     Ok(())
 }
 
-fn request(args: &SizeArgs) -> SizeRequest {
-    SizeRequest {
+fn request(args: &SizeArgs) -> Result<SizeRequest, LabError> {
+    Ok(SizeRequest {
         trace: args.trace.clone().unwrap_or_default(),
-        options: args.reading.options(),
-        timing: args.reading.timing,
+        options: args.reading.options()?,
+        timing: args.reading.timing.clone(),
         kernel: args.kernel.clone(),
         machine: args.machine.clone(),
         disk: args.disk.clone(),
@@ -125,5 +125,5 @@ fn request(args: &SizeArgs) -> SizeRequest {
         program: args.program.clone(),
         allow_host_pressure: args.allow_host_pressure,
         interval: args.interval.clone(),
-    }
+    })
 }

@@ -21,7 +21,7 @@ use crate::progress::{ReplayBar, RunProgress};
 pub(crate) fn sweep(args: &SweepArgs, printer: &Printer) -> Result<u8, Failure> {
     plot::check("sweep", &args.grid.plot, &["ages", "regions"])?;
     let max = if args.dask.is_some() { RUNS_MAX_OF_DATASET } else { RUNS_MAX };
-    let plan = sweep::plan_up_to(&request(args), max)?;
+    let plan = sweep::plan_up_to(&request(args)?, max)?;
     check_unused(args, &plan)?;
     if args.dry_run {
         return printer.data(&plan.scenarios()?.join("\n")).map(|()| exit::DONE);
@@ -58,16 +58,16 @@ pub(super) fn begin(
     Ok((folder, finished))
 }
 
-fn request(args: &SweepArgs) -> SweepRequest {
+fn request(args: &SweepArgs) -> Result<SweepRequest, LabError> {
     let guest = guest_request(&args.vm);
     let base = Request::new(Subject::of_argument(&args.subject));
-    SweepRequest {
+    Ok(SweepRequest {
         subject: args.subject.clone(),
         options: args.swept.clone(),
         seeds: args.seeds,
         base: Request { backend: args.backend.clone(), interval: args.interval.clone(), guest, ..base },
-        reading: args.reading.options(),
-    }
+        reading: args.reading.options()?,
+    })
 }
 
 /// Options that change nothing about this sweep.

@@ -26,7 +26,7 @@ fn info(args: &InfoArgs, printer: &Printer) -> Result<(), Failure> {
         return Err(Failure::Usage(format!("`{option}` is for a replay; all of the trace is counted")));
     }
     check_stdin(&args.trace)?;
-    let info = lab::program_file::info(&args.trace, &args.reading.options())?;
+    let info = lab::program_file::info(&args.trace, &args.reading.options()?)?;
     printer.document(&report::views::trace_info(&info), args.format)
 }
 

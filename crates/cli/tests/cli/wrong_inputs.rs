@@ -16,7 +16,11 @@ fn unknown_names_come_with_the_nearest() {
             "run hot-and-stream --machine vm-2cpus",
             "run hot-and-stream --on smi",
             "compare hot-and-steam",
+            "machine show vm-2cpus",
             "replay trace.csv --policy lruu --capacity 10",
+            "replay trace.csv --policy lru:bach=3 --capacity 10",
+            "replay trace.csv --mem 64M --timing recordd",
+            "size trace.csv --trace-format block",
             "list kernel",
         ],
     );
@@ -61,11 +65,30 @@ fn unknown_names_come_with_the_nearest() {
     hint: did you mean `hot-and-stream`?
     exit 1
 
-    $ replay trace.csv --policy lruu --capacity 10
-    error: invalid value 'lruu' for '--policy <POLICY>': unknown policy `lruu`; did you mean `lru`?
+    $ machine show vm-2cpus
+    error: unknown machine `vm-2cpus`
+    hint: did you mean `vm-2cpu`?
+    exit 1
 
-    For more information, try '--help'.
-    exit 2
+    $ replay trace.csv --policy lruu --capacity 10
+    error: unknown policy `lruu`
+    hint: did you mean `lru`?
+    exit 1
+
+    $ replay trace.csv --policy lru:bach=3 --capacity 10
+    error: policy `lru`: unknown parameter `bach`
+    hint: did you mean `batch`?
+    exit 1
+
+    $ replay trace.csv --mem 64M --timing recordd
+    error: unknown timing `recordd`
+    hint: did you mean `recorded`?
+    exit 1
+
+    $ size trace.csv --trace-format block
+    error: unknown trace format `block`
+    hint: did you mean `block-csv`?
+    exit 1
 
     $ list kernel
     error: invalid value 'kernel' for '<WHAT>'
@@ -100,6 +123,7 @@ fn values_that_make_no_sense_say_what_would() {
             "compare hot-and-stream --kernel linux-5.4",
             "compare hot-and-stream --kernel linux-5.4 --kernel linux-5.4",
             "compare hot-and-stream --seeds 0",
+            "compare hot-and-stream --jobs -1",
             "replay trace.csv --policy lru --capacity 0",
         ],
     );
@@ -184,6 +208,12 @@ fn values_that_make_no_sense_say_what_would() {
     $ compare hot-and-stream --seeds 0
     error: `--seeds` takes 1 to 10000, not 0
     exit 1
+
+    $ compare hot-and-stream --jobs -1
+    error: invalid value '-1' for '--jobs <N>': it takes a whole number, such as 2
+
+    For more information, try '--help'.
+    exit 2
 
     $ replay trace.csv --policy lru --capacity 0
     error: a cache needs room for at least one object

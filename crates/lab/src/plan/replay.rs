@@ -34,7 +34,7 @@ use workload::replay::{ReplayOptions, warmup_is_all};
 use workload::scenario::{SEED_DEFAULT, parse_interval, parse_mem_of};
 
 pub(crate) use scenario::file_name;
-pub use scenario::{CacheSpec, ReplayScenario, STDIN, TraceId, command_of};
+pub use scenario::{CacheSpec, ReplayScenario, STDIN, TraceId, command_of, options};
 
 use crate::error::LabError;
 use crate::name::names::Names;

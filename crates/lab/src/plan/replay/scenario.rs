@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 use policy::{Capacity, PolicySpec};
 use serde::Deserialize;
-use trace::requests::TraceFormat;
 use units::{Bytes, Nanos, parse_size};
 use workload::KernelSpec;
 use workload::amount::Warmup;
@@ -210,12 +209,7 @@ impl ReplayScenario {
         if written.schema != SCHEMA {
             return Err(say(&format!("it has schema {}, and this program reads {SCHEMA}", written.schema)));
         }
-        let format: Option<TraceFormat> =
-            written.format.as_deref().map(str::parse).transpose().map_err(LabError::from)?;
-        let timing: Option<Timing> =
-            written.timing.as_deref().map(str::parse).transpose().map_err(LabError::from)?;
-        let warmup: Option<Warmup> =
-            written.warmup.as_deref().map(str::parse).transpose().map_err(LabError::from)?;
+        let options = options(&written.format, &written.timing, &written.warmup, written.unsorted)?;
         let interval = written.interval.as_deref().map(|text| parse_interval("interval", text));
         let hash =
             u128::from_str_radix(&written.trace_hash, 16).map_err(|_| say("`trace_hash` is no hash"))?;
@@ -254,12 +248,7 @@ impl ReplayScenario {
         Ok(Self {
             trace: PathBuf::from(written.replay),
             id: TraceId { bytes: written.trace_bytes, hash },
-            options: ReplayOptions {
-                format,
-                unsorted: written.unsorted,
-                timing: timing.unwrap_or_default(),
-                warmup: warmup.unwrap_or_default(),
-            },
+            options,
             cache,
             interval: interval.transpose().map_err(LabError::from)?,
         })
@@ -276,6 +265,22 @@ impl ReplayScenario {
 pub fn command_of(scenario_toml: &str) -> Option<String> {
     is_replay(scenario_toml).then_some(())?;
     ReplayScenario::parse(scenario_toml).ok().map(|scenario| scenario.command())
+}
+
+/// How a trace is read, by what is written of it.
+///
+/// # Errors
+/// A format or timing that there is not, no amount to warm up.
+pub fn options(
+    format: &Option<String>,
+    timing: &Option<String>,
+    warmup: &Option<String>,
+    unsorted: bool,
+) -> Result<ReplayOptions, LabError> {
+    let format = format.as_deref().map(str::parse).transpose()?;
+    let timing = timing.as_deref().map_or(Ok(Timing::default()), str::parse)?;
+    let warmup = warmup.as_deref().map_or(Ok(Warmup::default()), str::parse)?;
+    Ok(ReplayOptions { format, unsorted, timing, warmup })
 }
 
 /// What is written of swap; nothing is none.
@@ -388,6 +393,8 @@ pub(crate) fn file_name(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    use trace::requests::TraceFormat;
+
     use super::*;
 
     fn kernel() -> ReplayScenario {

@@ -52,7 +52,7 @@ pub struct SizeRequest {
     /// How it is read, and what counts.
     pub options: ReplayOptions,
     /// When requests are made, if that was said: a program's trace has think times otherwise.
-    pub timing: Option<Timing>,
+    pub timing: Option<String>,
     /// The kernel; none means the newest.
     pub kernel: Option<String>,
     /// The machine; none means the first.
@@ -306,8 +306,8 @@ impl SizeRequest {
     }
 
     /// When a program's operations are made; none: with the think times of the trace.
-    fn pace(&self) -> Option<&'static str> {
-        self.timing.map(Timing::name)
+    fn pace(&self) -> Option<&str> {
+        self.timing.as_deref()
     }
 
     fn check_stdin(&self) -> bool {
