@@ -27,7 +27,7 @@ pub(crate) struct AblateArgs {
     /// Runs of each kernel, with this many seeds [default: 1] [example: 10]
     #[arg(long, value_name = "N", help_heading = "Run", value_parser = whole::<u64>, allow_negative_numbers = true)]
     pub(crate) seeds: Option<u64>,
-    /// Runs at a time; results do not depend on it [default: one for each CPU] [example: 2]
+    /// Runs at a time, 0 is one for each CPU; results do not depend on it [default: 0] [example: 2]
     #[arg(long, value_name = "N", help_heading = "Run", value_parser = whole::<usize>, allow_negative_numbers = true)]
     pub(crate) jobs: Option<usize>,
     /// Kernel whose features are switched [default: the baseline of the workload's source, or linux-6.12]

@@ -44,7 +44,7 @@ pub(crate) struct SweepArgs {
     /// Where to run: sim, host, uml:VERSION, vm:VERSION or a PATH of either [default: sim] [example: uml:6.12]
     #[arg(long = "on", value_name = "BACKEND", help_heading = "Run")]
     pub(crate) backend: Option<String>,
-    /// Runs at a time; results do not depend on it [default: one for each CPU] [example: 2]
+    /// Runs at a time, 0 is one for each CPU; results do not depend on it [default: 0] [example: 2]
     #[arg(long, value_name = "N", help_heading = "Run", value_parser = whole::<usize>, allow_negative_numbers = true)]
     pub(crate) jobs: Option<usize>,
     /// Run on this Dask cluster, by the Python package pagetide; --out takes one dataset of Parquet files instead of

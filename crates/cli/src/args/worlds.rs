@@ -64,7 +64,7 @@ pub(crate) struct WorldsArgs {
     /// Begin no world after this time; the same command goes on later [default: until all are done] [example: 10m]
     #[arg(long, value_name = "TIME", help_heading = "Run", allow_hyphen_values = true)]
     pub(crate) time: Option<String>,
-    /// Worlds at a time [default: 1 of real kernels, else one for each CPU] [example: 2]
+    /// Worlds at a time, 0 is one for each CPU [default: 1 of real kernels, else 0] [example: 2]
     #[arg(long, value_name = "N", help_heading = "Run", value_parser = whole::<usize>, allow_negative_numbers = true)]
     pub(crate) jobs: Option<usize>,
     /// What guests may take of the free disk, such as 80% or 20G [default: 50%] [example: 20G]
