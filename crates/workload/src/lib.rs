@@ -41,7 +41,6 @@ mod parts {
     pub mod footprint;
     pub mod group_figures;
     pub mod limits;
-    pub mod memory_stat;
     pub mod need;
     pub mod turns;
 }
@@ -65,7 +64,6 @@ pub use language::vocabulary::{KernelError, KernelSpec, Vocabulary};
 pub use language::{amount, metric, names, params, table, vocabulary};
 pub use parts::footprint::{Footprint, MachineSize};
 pub use parts::limits::{self, Limits};
-pub use parts::memory_stat;
 pub use parts::need::Need;
 pub use programs::{captured, huge_faults, inode_storm, sequential_readers, simoop, small_files};
 pub use replay::{Replay, ReplayOptions, Timing};

@@ -10,7 +10,6 @@ use thiserror::Error;
 use units::Bytes;
 
 use crate::system::errno::SystemError;
-use crate::system::portable;
 
 /// What a workload measured. Names carry their unit at the end; ordered, so that a recording of
 /// the same run has the same bytes.
@@ -71,15 +70,6 @@ pub enum WorkloadError {
     /// The trace that is being replayed cannot be read.
     #[error("{0}")]
     Trace(String),
-    /// The kernel does not print a number that a metric needs.
-    #[error("memory.stat of cgroup `{group}` has no number `{key}`")]
-    MissingStat {
-        /// The cgroup.
-        group: String,
-        /// The number's name.
-        #[serde(deserialize_with = "portable::static_name")]
-        key: portable::StaticName,
-    },
 }
 
 fn disks_there(disks: u16) -> String {
