@@ -171,7 +171,6 @@ fn one_name_was_given_twice_and_the_last_value_taken() {
             "compare hot-and-stream --on sim --on sim",
             "compare hot-and-stream --on vm:6.12 --on sim --on vm:6.12",
             "sweep hot-and-stream --on sim --on host --set vm.swappiness=1,2",
-            "compare hot-and-stream --kernel linux-5.4 --kernel linux-5.4",
             "replay trace.csv --policy lru --policy lru --capacity 10",
             "replay trace.csv --policy lru --capacity 10 --capacity 10",
             "replay trace.csv --mem 64M --mem 65536k",
@@ -207,11 +206,6 @@ fn one_name_was_given_twice_and_the_last_value_taken() {
 
     For more information, try '--help'.
     exit 2
-
-    $ compare hot-and-stream --kernel linux-5.4 --kernel linux-5.4
-    error: kernel `linux-5.4` is named twice
-    hint: use `--seeds` to repeat a run
-    exit 1
 
     $ replay trace.csv --policy lru --policy lru --capacity 10
     error: `--policy lru` is given twice

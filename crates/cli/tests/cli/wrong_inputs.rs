@@ -16,7 +16,6 @@ fn unknown_names_come_with_the_nearest() {
             "run hot-and-stream --machine vm-2cpus",
             "run hot-and-stream --on smi",
             "compare hot-and-steam",
-            "machine show vm-2cpus",
             "replay trace.csv --policy lruu --capacity 10",
             "replay trace.csv --policy lru:bach=3 --capacity 10",
             "replay trace.csv --mem 64M --timing recordd",
@@ -63,11 +62,6 @@ fn unknown_names_come_with_the_nearest() {
     $ compare hot-and-steam
     error: unknown workload `hot-and-steam`
     hint: did you mean `hot-and-stream`?
-    exit 1
-
-    $ machine show vm-2cpus
-    error: unknown machine `vm-2cpus`
-    hint: did you mean `vm-2cpu`?
     exit 1
 
     $ replay trace.csv --policy lruu --capacity 10
@@ -229,9 +223,8 @@ fn a_wrong_scenario_file_is_told_by_line_and_column() {
     scene
         .file("key.toml", format!("{head}mem = \"64M\"\nkernal = 1\n"))
         .file("mem.toml", format!("{head}mem = \"-64M\"\n"))
-        .file("toml.toml", "workload = \n")
-        .file("binary.toml", [0xff, 0xfe, 0x00]);
-    let commands = ["run key.toml", "run mem.toml", "run toml.toml", "run binary.toml", "run none.toml"];
+        .file("toml.toml", "workload = \n");
+    let commands = ["run key.toml", "run mem.toml", "run toml.toml"];
     insta::assert_snapshot!(refused(&scene, &commands), @r#"
     $ run key.toml
     error: `key.toml` cannot be run
@@ -249,18 +242,6 @@ fn a_wrong_scenario_file_is_told_by_line_and_column() {
     error: `toml.toml` cannot be run
       caused by: line 1, column 12: string values must be quoted, expected literal string
     hint: a line is `key = 5` or `key = "text"`; `--dry-run` prints a whole file
-    exit 1
-
-    $ run binary.toml
-    error: cannot read `binary.toml`
-      caused by: stream did not contain valid UTF-8
-    hint: a scenario is a text in UTF-8, as `--dry-run` prints it; this file is something else
-    exit 1
-
-    $ run none.toml
-    error: cannot read `none.toml`
-      caused by: No such file or directory (os error 2)
-    hint: check the path; `pagetide run WORKLOAD --dry-run > FILE.toml` writes a scenario
     exit 1
     "#);
 }
@@ -290,7 +271,6 @@ fn traces_that_are_cut_or_binary_or_missing_are_refused() {
         "replay text.csv --mem 64M",
         "replay text.csv --mem -64M",
         "replay text.csv --mem 64M --kernel linux-5.6",
-        "replay text.csv",
         "replay text.csv --policy lru",
         "replay none.csv --policy lru --capacity 10",
     ];
@@ -338,11 +318,6 @@ fn traces_that_are_cut_or_binary_or_missing_are_refused() {
     $ replay text.csv --mem 64M --kernel linux-5.6
     error: unknown kernel `linux-5.6`
     hint: did you mean `linux-5.3`, `linux-5.4`, `linux-5.5` or `linux-5.7`?
-    exit 1
-
-    $ replay text.csv
-    error: there is no cache to replay the trace on
-    hint: `--mem 256M` is a kernel's page cache, `--policy lru --capacity 10k` a plain policy
     exit 1
 
     $ replay text.csv --policy lru
