@@ -98,6 +98,28 @@ pub struct Event {
     pub value: Option<i64>,
 }
 
+impl Event {
+    /// Nothing of it is known but what happened, and when.
+    pub const fn new(time_ns: u64, event: NameId) -> Self {
+        Self {
+            time_ns,
+            duration_ns: 0,
+            event,
+            task: None,
+            cgroup: None,
+            by_cgroup: None,
+            file: None,
+            reason: None,
+            page: None,
+            pages: 0,
+            node: None,
+            priority: None,
+            order: None,
+            value: None,
+        }
+    }
+}
+
 /// Consecutive events.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Chunk {

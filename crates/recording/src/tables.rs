@@ -81,24 +81,19 @@ mod tests {
 
     use super::*;
     use crate::layout::SERIES;
-    use crate::{Series, Wait, WaitEnd, WaitKind, table};
+    use crate::{Series, Wait, WaitKind, table};
 
     fn recording() -> Recording {
         let names = ["nr_free_pages", "pgscan_kswapd"].map(String::from).to_vec();
         let wait = Wait {
-            phase: String::new(),
             task: "stream".to_owned(),
             wait: "folio_wait_locked".to_owned(),
-            within: String::new(),
-            on: String::new(),
             kind: WaitKind::Io,
-            ended: WaitEnd::Wake,
-            futile: None,
             count: 3,
-            requested_ns: None,
             spent_ns: 1500,
             longest_ns: 700,
             lengths: [(9, 3)].into(),
+            ..Wait::default()
         };
         Recording {
             series: Series::new(names, vec![(0, vec![900, 0]), (10, vec![u64::MAX, 32])]),

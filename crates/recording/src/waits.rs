@@ -15,7 +15,7 @@ use crate::RecordingError;
 use crate::table::Column;
 
 /// Waits of one task in one phase that are alike.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wait {
     /// The phase in which they ended, by the name that phases have in reports; empty in a run without
     /// phases.
@@ -52,9 +52,10 @@ pub struct Wait {
 pub const WITHIN: &str = " > ";
 
 /// What ends a wait, other than its timeout.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WaitKind {
     /// Work for a thread that has none; or a program's own choice.
+    #[default]
     Idle,
     /// The request that is waited for.
     Io,
@@ -69,9 +70,10 @@ pub enum WaitKind {
 }
 
 /// What ended a wait.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WaitEnd {
     /// Somebody woke the task.
+    #[default]
     Wake,
     /// The timeout passed.
     Timeout,
@@ -277,8 +279,7 @@ mod tests {
             spent_ns: count * each_ns,
             longest_ns: each_ns,
             lengths: BTreeMap::from([(15, count)]),
-            within: String::new(),
-            on: String::new(),
+            ..Wait::default()
         };
         use WaitEnd::{Run, Timeout, Wake};
         vec![

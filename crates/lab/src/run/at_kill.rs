@@ -62,13 +62,9 @@ mod tests {
         let kill = OomKill {
             at_ns: 1,
             task: "creator0".into(),
-            cgroup: String::new(),
             by_limit,
-            anon_pages: None,
             memory: report.lines().map(str::to_owned).collect(),
-            panicked: false,
-            why: Vec::new(),
-            gauges: Default::default(),
+            ..OomKill::default()
         };
         let mut recording = Recording::new("", "inode-storm", "sim", "", 1).killed(vec![kill]);
         recording.metrics.extend(memory_pages.map(|pages| ("memory_pages".to_owned(), pages)));

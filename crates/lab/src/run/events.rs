@@ -508,22 +508,7 @@ struct Blank {
 
 impl Blank {
     fn event(self, event: NameId) -> Event {
-        Event {
-            time_ns: self.time_ns,
-            duration_ns: 0,
-            event,
-            task: self.task,
-            cgroup: None,
-            by_cgroup: None,
-            file: None,
-            reason: None,
-            page: None,
-            pages: 0,
-            node: None,
-            priority: None,
-            order: None,
-            value: None,
-        }
+        Event { task: self.task, ..Event::new(self.time_ns, event) }
     }
 }
 

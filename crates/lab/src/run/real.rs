@@ -384,15 +384,13 @@ fn traced(wait: linux::Wait, phases: &[Phase]) -> Wait {
         spent_ns: wait.spent_ns,
         longest_ns: wait.longest_ns,
         lengths: wait.lengths,
-        within: String::new(),
-        on: String::new(),
+        ..Wait::default()
     }
 }
 
 fn oom_kill(kill: linux::OomKill) -> OomKill {
     let linux::OomKill { at_ns, task, cgroup, by_limit, panicked, anon_pages, memory } = kill;
-    let (why, gauges) = Default::default();
-    OomKill { at_ns, task, cgroup, by_limit, anon_pages, memory, panicked, why, gauges }
+    OomKill { at_ns, task, cgroup, by_limit, anon_pages, memory, panicked, ..OomKill::default() }
 }
 
 #[cfg(test)]

@@ -112,19 +112,15 @@ mod tests {
 
     fn made(kind: WaitKind, futile: Option<bool>, millis: u64) -> Wait {
         Wait {
-            phase: String::new(),
             task: "reader".into(),
             wait: "w".into(),
             kind,
             ended: WaitEnd::Timeout,
             futile,
             count: 1,
-            requested_ns: None,
             spent_ns: millis * 1_000_000,
             longest_ns: millis * 1_000_000,
-            lengths: BTreeMap::new(),
-            within: String::new(),
-            on: String::new(),
+            ..Wait::default()
         }
     }
 

@@ -1,6 +1,6 @@
 //! Who blocks on whom, in a small world: two creators stall on inodes, kswapd does, too.
 
-use recording::{SectionTime, Wait, WaitEnd, WaitKind};
+use recording::{SectionTime, Wait, WaitKind};
 
 use super::*;
 use crate::views::who_blocks;
@@ -22,19 +22,16 @@ fn time(task: &str, within: &str, count: u64, ms: u64) -> SectionTime {
 
 fn wait(task: &str, within: &str, wait: &str, on: &str, count: u64, ms: u64) -> Wait {
     Wait {
-        phase: String::new(),
         task: task.into(),
         wait: wait.into(),
         within: within.into(),
         on: on.into(),
         kind: WaitKind::Io,
-        ended: WaitEnd::Wake,
         futile: Some(false),
         count,
-        requested_ns: None,
         spent_ns: ms * 1_000_000,
         longest_ns: ms * 1_000_000,
-        lengths: BTreeMap::new(),
+        ..Wait::default()
     }
 }
 

@@ -15,12 +15,9 @@ fn wait(task: &str, wait: &str, kind: WaitKind, ended: WaitEnd, futile: Option<b
         ended,
         futile,
         count,
-        requested_ns: None,
         spent_ns: count * each * 1_000_000,
         longest_ns: each * 1_000_000,
-        lengths: BTreeMap::new(),
-        within: String::new(),
-        on: String::new(),
+        ..Wait::default()
     }
 }
 

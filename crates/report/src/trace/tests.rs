@@ -155,10 +155,9 @@ fn a_run_without_events_has_phases_sums_of_waits_kills_and_counters() {
         ended: WaitEnd::Timeout,
         futile: Some(true),
         count,
-        requested_ns: None,
         spent_ns: 10 * count,
         longest_ns: 10,
-        lengths: BTreeMap::new(),
+        ..Wait::default()
     };
     let phase = |name: &str, at_ns| Phase { name: name.into(), at_ns, vmstat: BTreeMap::new() };
     let columns = ["nr_free_pages", "pgscan_direct", "cg_A_current"].map(String::from).to_vec();
@@ -213,22 +212,8 @@ fn a_run_without_events_has_phases_sums_of_waits_kills_and_counters() {
 
 /// Names that a drawn event has, and the rest from a template.
 fn event(names: &mut Names, time_ns: u64, event: &str, task: &str) -> Event {
-    Event {
-        time_ns,
-        duration_ns: 0,
-        event: names.intern(event),
-        task: (!task.is_empty()).then(|| names.intern(task)),
-        cgroup: None,
-        by_cgroup: None,
-        file: None,
-        reason: None,
-        page: None,
-        pages: 0,
-        node: None,
-        priority: None,
-        order: None,
-        value: None,
-    }
+    let task = (!task.is_empty()).then(|| names.intern(task));
+    Event { task, ..Event::new(time_ns, names.intern(event)) }
 }
 
 /// A reader wakes kswapd, reclaims, shrinks a cache inside, waits in there, and reads; all begins at the same moment.

@@ -154,8 +154,6 @@ fn push(table: &mut Table, name: &str, groups: &[Group<'_>], sides: &[Side], bou
 
 #[cfg(test)]
 mod tests {
-    use recording::WaitEnd;
-
     use super::*;
     use crate::document::Section;
     use crate::tests::text_of;
@@ -167,19 +165,15 @@ mod tests {
         recording.samples.insert("files_per_sec".to_owned(), vec![1.0; 500]);
         recording.samples.insert("few_us".to_owned(), vec![1.0; 99]);
         recording.waited(vec![Wait {
-            phase: String::new(),
             task: "reader".to_owned(),
             wait: "page lock".to_owned(),
-            within: String::new(),
-            on: String::new(),
             kind: WaitKind::Io,
-            ended: WaitEnd::Wake,
             futile: Some(false),
             count: 300,
-            requested_ns: None,
             spent_ns: 9,
             longest_ns: 3_700_000,
             lengths: BTreeMap::from([(5, 290), (12, 10)]),
+            ..Wait::default()
         }])
     }
 

@@ -363,13 +363,8 @@ pub fn recording_of(run: &ChunkRun, workload: &str) -> Result<Recording, String>
             (FactKind::Run, OOM_KILL | PANIC) => recording.oom_kills.push(recording::OomKill {
                 at_ns: ns,
                 task: text,
-                cgroup: String::new(),
-                by_limit: false,
-                anon_pages: None,
-                memory: Vec::new(),
                 panicked: name == PANIC,
-                why: Vec::new(),
-                gauges: Default::default(),
+                ..Default::default()
             }),
             (FactKind::Run, STALLED) => recording.stalls.push(recording::Stall {
                 task: String::new(),

@@ -17,20 +17,11 @@ impl History {
         let mut name = |text: &str| self.names.intern(text);
         let (event, file, cgroup) = (name(event), name(file), name(cgroup));
         self.events.push(Event {
-            time_ns: millis * 1_000_000,
-            duration_ns: 0,
-            event,
-            task: None,
             cgroup: Some(cgroup),
-            by_cgroup: None,
             file: Some(file),
-            reason: None,
             page: Some(page),
             pages: 1,
-            node: None,
-            priority: None,
-            order: None,
-            value: None,
+            ..Event::new(millis * 1_000_000, event)
         });
     }
 

@@ -34,7 +34,6 @@ fn run(label: &str, seed: u64, kept: u64) -> Recording {
         task: "reader".into(),
         wait: "congestion_wait".into(),
         within: "allocation stall".into(),
-        on: String::new(),
         kind: WaitKind::Writes,
         ended: if futile { WaitEnd::Timeout } else { WaitEnd::Wake },
         futile: Some(futile),
@@ -42,7 +41,7 @@ fn run(label: &str, seed: u64, kept: u64) -> Recording {
         requested_ns: Some(3 * SECOND / 10),
         spent_ns,
         longest_ns: spent_ns / 2,
-        lengths: std::collections::BTreeMap::new(),
+        ..Wait::default()
     };
     let pace = |step: u64| (kept * (10 + seed) + step * 100) as f64 / 10.0;
     let recording = Recording {

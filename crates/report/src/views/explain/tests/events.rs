@@ -14,23 +14,9 @@ struct World {
 impl World {
     /// `name` at `ms` milliseconds, by `task`.
     fn tell(&mut self, ms: u64, name: &str, task: &str) -> &mut Self {
-        let event = Event {
-            time_ns: ms * MS,
-            duration_ns: 0,
-            event: self.names.intern(name),
-            task: (!task.is_empty()).then(|| self.names.intern(task)),
-            cgroup: None,
-            by_cgroup: None,
-            file: None,
-            reason: None,
-            page: None,
-            pages: 0,
-            node: Some(0),
-            priority: None,
-            order: None,
-            value: None,
-        };
-        self.events.push(event);
+        let task = (!task.is_empty()).then(|| self.names.intern(task));
+        let event = Event::new(ms * MS, self.names.intern(name));
+        self.events.push(Event { task, node: Some(0), ..event });
         self
     }
 

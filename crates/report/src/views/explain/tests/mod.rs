@@ -18,15 +18,13 @@ fn wait(task: &str, within: &str, name: &str, kind: WaitKind, futile: Option<boo
         task: task.into(),
         wait: name.into(),
         within: within.into(),
-        on: String::new(),
         kind,
         ended: if futile == Some(true) { WaitEnd::Timeout } else { WaitEnd::Wake },
         futile,
         count: 2,
-        requested_ns: None,
         spent_ns: ms * MS,
         longest_ns: ms * MS,
-        lengths: BTreeMap::new(),
+        ..Wait::default()
     }
 }
 
