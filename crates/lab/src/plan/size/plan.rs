@@ -560,16 +560,6 @@ impl SizePlan {
     pub fn reads_stdin(&self) -> bool {
         self.trace == Path::new(STDIN)
     }
-
-    /// The limits that were named; none: they are searched.
-    pub fn named_limits(&self) -> Option<usize> {
-        self.limits.as_ref().map(Vec::len)
-    }
-
-    /// The most runs that it takes: limits, and the one without, for each seed.
-    pub fn runs_at_most(&self) -> usize {
-        (self.limits.as_ref().map_or(self.points, Vec::len) + 2) * self.seeds.len()
-    }
 }
 
 /// In percent, how far `memory.max` is above what is enough.
