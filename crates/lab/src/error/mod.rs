@@ -383,16 +383,7 @@ impl LabError {
 
     /// The message with its causes, in one line.
     pub fn told(&self) -> String {
-        let mut told = self.to_string();
-        let mut cause = std::error::Error::source(self);
-        while let Some(error) = cause {
-            let text = error.to_string();
-            if !told.contains(&text) {
-                told = format!("{told}: {text}");
-            }
-            cause = error.source();
-        }
-        told
+        [vec![self.to_string()], self.causes()].concat().join(": ")
     }
 
     /// Whose fault it is.
