@@ -24,7 +24,7 @@ use kernel::Filesystem;
 use policy::{Capacity, Future, PolicySpec};
 use rayon::prelude::*;
 use recording::Recording;
-use sim::run::{Program, SimRun};
+use sim::run::{Program, SimRun, Watch};
 use trace::requests::{TraceError, TraceFormat, TraceReader};
 use units::Nanos;
 use workload::Replay;
@@ -43,7 +43,7 @@ use crate::resolve::setting::Setting;
 use crate::resolve::texts::{first_twice, kernel_named, newest_kernel, sysctl_pairs};
 use crate::run::batch::Ended;
 use crate::run::kept::KeepRuns;
-use crate::run::simulate::{run_recorded, sim_run};
+use crate::run::simulate::{run_watched, sim_run};
 use input::Hashing;
 pub(crate) use input::Input;
 
@@ -383,7 +383,7 @@ impl Job<'_> {
         }
     }
 
-    fn identity(&self, index: usize, format: TraceFormat, id: TraceId) -> (Recording, ReplayScenario) {
+    fn identity(&self, index: usize, format: TraceFormat, id: TraceId) -> Recording {
         let (label, cache) = &self.plan.caches[index];
         let options = ReplayOptions { format: Some(format), ..self.plan.options };
         let (trace, interval) = (self.plan.trace.clone(), self.plan.interval);
@@ -402,7 +402,7 @@ impl Job<'_> {
             CacheSpec::Kernel { machine, mem, .. } => format!("{machine}, {mem} of memory"),
         };
         let (scenario_toml, command) = (scenario.to_toml(), scenario.command());
-        (Recording { scenario_toml, machine, command, ..recording }, scenario)
+        Recording { scenario_toml, machine, command, ..recording }
     }
 
     /// Goes through the trace for what must be known beforehand: how many requests there are, where that
@@ -456,12 +456,11 @@ impl Job<'_> {
         let (caches, seconds) = (kinds.len(), wall.as_secs_f64());
         (self.control.observer)(ReplayProgress::Fed { caches, requests: fed.requests, seconds });
         for ((index, policy, _), counted) in kinds.into_iter().zip(&fed.counted) {
-            let (identity, _) = self.identity(index, format, source.id());
             let recording = Recording {
                 metrics: policies::metrics(counted, options.warmup, fed.warmup),
                 notes: warmup_note(options.warmup, "").into_iter().chain(policy.values()).collect(),
                 wall_ns: u64::try_from(wall.as_nanos()).ok(),
-                ..identity
+                ..self.identity(index, format, source.id())
             };
             outcomes[index] = Ended::Recorded(recording);
         }
@@ -493,7 +492,7 @@ impl Job<'_> {
             if self.control.stop.load(Ordering::Relaxed) {
                 return;
             }
-            let (mut identity, scenario) = self.identity(index, format, id);
+            let mut identity = self.identity(index, format, id);
             let of_all = "counters are of the whole run, those of phase `replayed` of what was counted";
             identity.notes.extend(warmup_note(self.plan.options.warmup, of_all));
             let interval = self.plan.interval;
@@ -506,7 +505,7 @@ impl Job<'_> {
                     Program::Replay(limits.iter().fold(trace, |trace, limits| trace.limited(*limits)))
                 };
                 let build = |done| sim_run(program(done), setting, Filesystem::Ext4, *seed, interval);
-                self.simulated(build, requests, index, identity, &scenario.command())
+                self.simulated(build, requests, index, identity)
             });
             let result = result.and_then(|recording| keep(index, &recording).map(|()| recording));
             if let Ok(recording) = &result {
@@ -530,7 +529,6 @@ impl Job<'_> {
         requests: u64,
         index: usize,
         identity: Recording,
-        command: &str,
     ) -> Result<Recording, LabError> {
         let done = Arc::new(AtomicU64::new(0));
         let told = Arc::new(AtomicU64::new(0));
@@ -547,8 +545,8 @@ impl Job<'_> {
         };
         let (spec, stop) = (build(done), &self.control.stop);
         let result = match &self.control.kept {
-            None => run_recorded(&spec, identity, command, stop, move |_| tell()),
-            Some(keep) => keep.run(index, &spec, identity, command, stop, move |_| tell()),
+            None => run_watched(&spec, identity, stop, move |_| tell(), Watch::default()),
+            Some(keep) => keep.run(index, &spec, identity, stop, move |_| tell()),
         };
         let rest = length.saturating_sub(told.load(Ordering::Relaxed));
         (self.control.observer)(ReplayProgress::Read { bytes: rest, total });

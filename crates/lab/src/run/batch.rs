@@ -11,6 +11,7 @@ use std::time::Duration;
 use linux::Told;
 use rayon::prelude::*;
 use recording::Recording;
+use sim::run::{Checks, Watch};
 use units::Nanos;
 use workload::scenario::Backend;
 
@@ -19,9 +20,9 @@ use crate::resolve::planned::PlannedRun;
 use crate::resolve::program::with_traces;
 use crate::resolve::request as resolve;
 use crate::run::in_time::in_time;
-use crate::run::kept::{KeepRuns, simulate_kept};
+use crate::run::kept::KeepRuns;
 use crate::run::real::{self, HostPolicy};
-use crate::run::simulate::{simulate, simulate_checked};
+use crate::run::simulate::{plan, simulate_watched};
 
 /// What an observer is told.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -281,9 +282,15 @@ fn one(
     };
     match run.scenario.backend {
         Backend::Sim => match &control.kept {
-            None if control.check => simulate_checked(&run.scenario, &run.label, stop, progress),
-            None => simulate(&run.scenario, &run.label, stop, progress),
-            Some(keep) => simulate_kept(&run.scenario, &run.label, index, stop, progress, keep),
+            None => {
+                let checks = if control.check { Checks::EveryEvent } else { Checks::default() };
+                let wanted = Watch { checks, ..Watch::default() };
+                simulate_watched(&run.scenario, &run.label, stop, progress, wanted)
+            }
+            Some(keep) => {
+                let (spec, identity) = plan(&run.scenario, &run.label)?;
+                keep.run(index, &spec, identity, stop, progress)
+            }
         },
         Backend::Host | Backend::Vm(_) | Backend::Uml(_) => {
             let tell = |told: Told<'_>| (control.observer)(RunEvent::Told { index, told });

@@ -16,12 +16,10 @@ use recording::events::{Chunk, Names};
 use recording::{Recording, RecordingError, RecordingWriter, Series};
 use sim::Progress;
 use sim::run::{SampleChunk, SampleSink, SimRun, Watch};
-use workload::scenario::Scenario;
 
 use crate::error::LabError;
-use crate::resolve::command::command;
 use crate::run::counted::{phases, since};
-use crate::run::simulate::{plan, run_watched, translated};
+use crate::run::simulate::{run_watched, translated};
 
 /// The new folder of a run by its place in the plan.
 pub type FolderOfRun = Arc<dyn Fn(usize) -> PathBuf + Send + Sync>;
@@ -58,7 +56,6 @@ impl KeepRuns {
         index: usize,
         spec: &SimRun,
         identity: Recording,
-        command: &str,
         stop: &Arc<AtomicBool>,
         mut progress: impl FnMut(Progress) + 'static,
     ) -> Result<Recording, LabError> {
@@ -80,7 +77,7 @@ impl KeepRuns {
             let sink = move |names: &Names, chunk: &Chunk| going.borrow_mut().take_events(names, chunk);
             wanted.events = Some(translated(detail, sink));
         }
-        let result = run_watched(spec, identity, command, &stop_this, watch, wanted);
+        let result = run_watched(spec, identity, &stop_this, watch, wanted);
         let Ok(going) = Rc::try_unwrap(going) else { unreachable!("the run is over, and what it held") };
         let Going { writer, refused, .. } = going.into_inner();
         if let Some(error) = refused {
@@ -92,22 +89,6 @@ impl KeepRuns {
             Err(error) => Err(LabError::NotKept(Box::new(recording), error)),
         }
     }
-}
-
-/// Runs scenario `index` of a plan and writes its recording, with events, while it goes.
-///
-/// # Errors
-/// As [`crate::simulate()`]; the recording cannot be written.
-pub(crate) fn simulate_kept(
-    scenario: &Scenario,
-    label: &str,
-    index: usize,
-    stop: &Arc<AtomicBool>,
-    progress: impl FnMut(Progress) + 'static,
-    keep: &KeepRuns,
-) -> Result<Recording, LabError> {
-    let (spec, identity) = plan(scenario, label)?;
-    keep.run(index, &spec, identity, &command(scenario), stop, progress)
 }
 
 fn samples_to(going: &Rc<RefCell<Going>>) -> SampleSink {

@@ -13,7 +13,7 @@ use kernel::{Filesystem, WaitReason};
 use mm::base::event::Detail;
 use recording::events::{Chunk, Event, Names};
 use recording::{OomKill, Recording, Series, Stall};
-use sim::run::{Checks, Program, SimError, SimResult, SimRun, Watch};
+use sim::run::{Program, SimError, SimResult, SimRun, Watch};
 use sim::trace::{EventNames, EventRow};
 use sim::{Progress, RunError, WaitKind};
 use units::{Nanos, Seed};
@@ -42,23 +42,22 @@ pub fn simulate(
     stop: &Arc<AtomicBool>,
     progress: impl FnMut(Progress) + 'static,
 ) -> Result<Recording, LabError> {
-    let (spec, identity) = plan(scenario, label)?;
-    run_recorded(&spec, identity, &command(scenario), stop, progress)
+    simulate_watched(scenario, label, stop, progress, Watch::default())
 }
 
-/// As [`simulate`], and looks at all of machine and memory after every event.
+/// As [`simulate`], and hands out what is wanted while the run goes.
 ///
 /// # Errors
 /// As [`simulate`].
-pub fn simulate_checked(
+pub(crate) fn simulate_watched(
     scenario: &Scenario,
     label: &str,
     stop: &Arc<AtomicBool>,
     progress: impl FnMut(Progress) + 'static,
+    wanted: Watch,
 ) -> Result<Recording, LabError> {
     let (spec, identity) = plan(scenario, label)?;
-    let wanted = Watch { checks: Checks::EveryEvent, ..Watch::default() };
-    run_watched(&spec, identity, &command(scenario), stop, progress, wanted)
+    run_watched(&spec, identity, stop, progress, wanted)
 }
 
 /// As [`simulate`], and hands events of this detail to `sink`, chunk by chunk, with their names so far. The
@@ -74,9 +73,8 @@ pub fn simulate_with_events(
     detail: Detail,
     sink: impl FnMut(&Names, &Chunk) + 'static,
 ) -> Result<Recording, LabError> {
-    let (spec, identity) = plan(scenario, label)?;
     let wanted = Watch { events: Some(translated(detail, sink)), ..Watch::default() };
-    run_watched(&spec, identity, &command(scenario), stop, progress, wanted)
+    simulate_watched(scenario, label, stop, progress, wanted)
 }
 
 /// Runs a scenario on the simulator with its events in memory.
@@ -149,27 +147,32 @@ pub(crate) fn sim_run(
     SimRun { policy, sysctls, swap, filesystem, seed, sample_period, ..spec }
 }
 
-/// Runs `spec` and completes `identity` with what it leaves. `command` makes the run again.
-pub(crate) fn run_recorded(
-    spec: &SimRun,
-    identity: Recording,
-    command: &str,
-    stop: &Arc<AtomicBool>,
-    progress: impl FnMut(Progress) + 'static,
-) -> Result<Recording, LabError> {
-    finished(identity, command, || sim::run::run(spec, Arc::clone(stop), progress))
-}
-
-/// [`run_recorded`], and hands out what is wanted while the run goes.
+/// Runs `spec`, completes `identity` with what it leaves, and hands out what is wanted while the run goes.
 pub(crate) fn run_watched(
     spec: &SimRun,
     identity: Recording,
-    command: &str,
     stop: &Arc<AtomicBool>,
     progress: impl FnMut(Progress) + 'static,
     wanted: Watch,
 ) -> Result<Recording, LabError> {
-    finished(identity, command, || sim::run::run_watched(spec, Arc::clone(stop), progress, wanted))
+    let clock = Clock::begin();
+    let run = || sim::run::run_watched(spec, Arc::clone(stop), progress, wanted);
+    // A violated assertion ends this run only; others of the batch go on.
+    let ended = catch_unwind(AssertUnwindSafe(run));
+    completed(identity, ended, clock.took_ns())
+}
+
+/// The recording of a run that has ended, or what it ended with.
+pub(crate) fn completed(
+    identity: Recording,
+    ended: std::thread::Result<Result<SimResult, SimError>>,
+    wall_ns: Option<u64>,
+) -> Result<Recording, LabError> {
+    match ended {
+        Ok(Ok(result)) => Ok(Recording { wall_ns, ..recorded(identity, result) }),
+        Ok(Err(error)) => Err(failure(identity, &error)),
+        Err(panic) => Err(violation(identity, panic_message(panic.as_ref()))),
+    }
 }
 
 /// Events of this detail for `sink`, as those of a recording.
@@ -181,28 +184,12 @@ pub(crate) fn translated(
     (detail, Box::new(move |rows: &[EventRow], names: &EventNames| translator.take(rows, names)))
 }
 
-fn finished(
-    identity: Recording,
-    command: &str,
-    run: impl FnOnce() -> Result<SimResult, SimError>,
-) -> Result<Recording, LabError> {
-    let clock = Clock::begin();
-    // A violated assertion ends this run only; others of the batch go on.
-    let ended = catch_unwind(AssertUnwindSafe(run));
-    let wall_ns = clock.took_ns();
-    match ended {
-        Ok(Ok(result)) => Ok(Recording { wall_ns, ..recorded(identity, result) }),
-        Ok(Err(error)) => Err(failure(identity, command, &error)),
-        Err(panic) => Err(violation(identity, command, panic_message(panic.as_ref()))),
-    }
-}
-
 /// Sorts the simulator's errors by whose fault they are.
-pub(crate) fn failure(run: Recording, command: &str, error: &SimError) -> LabError {
+pub(crate) fn failure(run: Recording, error: &SimError) -> LabError {
     match error {
         SimError::Run(RunError::Stopped { .. }) => LabError::Interrupted { finished: 0, total: 1 },
         SimError::Violation(_) | SimError::Run(RunError::Deadlock { .. }) => {
-            violation(run, command, error.to_string())
+            violation(run, error.to_string())
         }
         _ => {
             let Recording { label, seed, .. } = run;
@@ -211,9 +198,9 @@ pub(crate) fn failure(run: Recording, command: &str, error: &SimError) -> LabErr
     }
 }
 
-pub(crate) fn violation(run: Recording, command: &str, message: String) -> LabError {
-    let Recording { label, seed, .. } = run;
-    LabError::Invariant { label, seed, source: FailedAssertion(message), command: command.to_owned() }
+pub(crate) fn violation(run: Recording, message: String) -> LabError {
+    let Recording { label, seed, command, .. } = run;
+    LabError::Invariant { label, seed, source: FailedAssertion(message), command }
 }
 
 pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {

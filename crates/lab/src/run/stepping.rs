@@ -27,10 +27,9 @@ use workload::Scenario;
 use workload::scenario::{Backend, ScenarioProblem};
 
 use crate::error::LabError;
-use crate::resolve::command::command;
 use crate::resolve::zones::{self, zone_row};
 use crate::run::clock::Clock;
-use crate::run::simulate::{failure, panic_message, plan, recorded, violation};
+use crate::run::simulate::{completed, failure, panic_message, plan, violation};
 
 pub use look::{FileLook, FrameLook, Home, ListLook, Look, Use, ZoneLook};
 
@@ -39,7 +38,6 @@ pub struct Stepping {
     /// None when a mechanism's invariant broke: what is left is no state of a kernel.
     run: Option<sim::run::Stepping>,
     identity: Recording,
-    command: String,
     /// Time on a clock that the run itself took; none where there is no clock.
     took: Option<Duration>,
 }
@@ -126,10 +124,9 @@ impl Stepping {
         }
         let (spec, identity): (SimRun, Recording) = plan(scenario, label)?;
         let clock = Clock::begin();
-        let command = command(scenario);
         let run = sim::run::Stepping::begin(&spec, Arc::clone(stop), progress)
-            .map_err(|error| failure(identity.clone(), &command, &error))?;
-        Ok(Self { run: Some(run), identity, command, took: clock.took() })
+            .map_err(|error| failure(identity.clone(), &error))?;
+        Ok(Self { run: Some(run), identity, took: clock.took() })
     }
 
     /// Goes on up to `time` of simulated time, or to the end of the workload.
@@ -158,17 +155,17 @@ impl Stepping {
         self.took = sum(self.took, &clock);
         match ended {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(failure(self.identity.clone(), &self.command, &error)),
+            Ok(Err(error)) => Err(failure(self.identity.clone(), &error)),
             Err(panic) => {
                 self.run = None;
-                Err(violation(self.identity.clone(), &self.command, panic_message(panic.as_ref())))
+                Err(violation(self.identity.clone(), panic_message(panic.as_ref())))
             }
         }
     }
 
     fn broken(&self) -> LabError {
         let message = "the run has no state since an invariant was violated".to_owned();
-        violation(self.identity.clone(), &self.command, message)
+        violation(self.identity.clone(), message)
     }
 
     fn run(&self) -> Result<&sim::run::Stepping, LabError> {
@@ -296,15 +293,11 @@ impl Stepping {
     /// As [`crate::simulate()`].
     pub fn finish(self) -> Result<Recording, LabError> {
         let Some(run) = self.run else { return Err(self.broken()) };
-        let Self { identity, command, took, .. } = self;
+        let Self { identity, took, .. } = self;
         let clock = Clock::begin();
         let ended = catch_unwind(AssertUnwindSafe(|| run.finish()));
         let wall_ns = sum(took, &clock).map(|took| u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
-        match ended {
-            Ok(Ok(result)) => Ok(Recording { wall_ns, ..recorded(identity, result) }),
-            Ok(Err(error)) => Err(failure(identity, &command, &error)),
-            Err(panic) => Err(violation(identity, &command, panic_message(panic.as_ref()))),
-        }
+        completed(identity, ended, wall_ns)
     }
 }
 

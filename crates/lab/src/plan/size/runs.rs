@@ -12,7 +12,7 @@ use kernel::Filesystem;
 use rayon::prelude::*;
 use recording::Recording;
 use sim::machines::MachineSpec;
-use sim::run::{Program, SimRun};
+use sim::run::{Program, SimRun, Watch};
 use trace::Trace;
 use trace::info::TraceInfo;
 use trace::requests::TraceFormat;
@@ -30,7 +30,7 @@ use crate::plan::replay::{CacheSpec, ReplayScenario, TraceId};
 use crate::resolve::program;
 use crate::resolve::setting::Setting;
 use crate::run::kept::KeepRuns;
-use crate::run::simulate::{self, run_recorded, sim_run};
+use crate::run::simulate::{self, run_watched, sim_run};
 
 /// What is run.
 pub(super) enum Source {
@@ -227,14 +227,14 @@ impl<'a> Field<'a> {
 
     /// Runs it, keeps its recording, and tells that it is over.
     fn recorded(&self, run: &Run, spec: &SimRun, identity: Recording) -> Result<Recording, LabError> {
-        let (command, label, seed) = (identity.command.clone(), identity.label.clone(), identity.seed);
+        let (label, seed) = (identity.label.clone(), identity.seed);
         let stop = &self.control.stop;
         let recording = match &self.out {
-            None => run_recorded(spec, identity, &command, stop, |_| {})?,
+            None => run_watched(spec, identity, stop, |_| {}, Watch::default())?,
             Some(out) => {
                 let folder = out.join(folder_of(&label, seed));
                 let keep = KeepRuns { detail: None, folder: Arc::new(move |_| folder.clone()) };
-                match keep.run(run.seed, spec, identity, &command, stop, |_| {}) {
+                match keep.run(run.seed, spec, identity, stop, |_| {}) {
                     Err(LabError::NotKept(recording, error)) => {
                         self.not_kept.lock().expect("no panic holds it").get_or_insert(error.into());
                         *recording
