@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use crate::document::number::signed_percent;
+use super::worlds::error_text;
 use crate::document::{Block, Cell, Document, Records, Section, Table, row};
 
 /// A counter on both sides.
@@ -106,14 +106,6 @@ fn heading(evidence: &WorldEvidence) -> String {
     match error_text(*error) {
         text if text.is_empty() => counter.clone(),
         text => format!("{counter}: {text}"),
-    }
-}
-
-fn error_text(error: Option<f64>) -> String {
-    match error {
-        None => String::new(),
-        Some(error) if error.is_infinite() => "from 0".to_owned(),
-        Some(error) => signed_percent(error * 100.0),
     }
 }
 

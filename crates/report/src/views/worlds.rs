@@ -206,7 +206,7 @@ fn counter_table(summary: &WorldsSummary) -> Table {
     table
 }
 
-fn error_text(error: Option<f64>) -> String {
+pub(super) fn error_text(error: Option<f64>) -> String {
     match error {
         None => String::new(),
         Some(error) if error.is_infinite() => "from 0".to_owned(),
