@@ -21,12 +21,22 @@ const REDRAWS_PER_SECOND: u8 = 10;
 /// Worlds between two lines that say how many were checked.
 const CHECKS_TOLD: usize = 500;
 
-/// Progress of `total` runs; [`RunProgress::done`] takes the drawing away.
-pub(crate) struct RunProgress {
+/// What is drawn of some work while it goes.
+pub(crate) struct Bar<C> {
     bar: ProgressBar,
-    /// What the runs report to, and how they are stopped.
-    pub(crate) control: Control,
+    /// What the work reports to, and how it is stopped.
+    pub(crate) control: C,
 }
+
+impl<C> Bar<C> {
+    /// Takes the drawing away.
+    pub(crate) fn done(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// Progress of `total` runs.
+pub(crate) type RunProgress = Bar<Control>;
 
 impl RunProgress {
     pub(crate) fn new(total: usize, host: HostPolicy, printer: &Printer) -> Self {
@@ -94,10 +104,6 @@ impl RunProgress {
         let control = Control { stop: stop_flag(), observer: Arc::new(observer), host, ..Control::default() };
         Self { bar, control }
     }
-
-    pub(crate) fn done(&self) {
-        self.bar.finish_and_clear();
-    }
 }
 
 /// What a run is called, and its seed where that is not part of it, as in a sweep over seeds.
@@ -143,11 +149,7 @@ fn time_left(pace: &Mutex<Estimate>, total: usize, event: &RunEvent<'_>) -> Stri
 }
 
 /// Progress of a replay: bytes where they can be drawn, and a line for each kernel and for all policies.
-pub(crate) struct ReplayBar {
-    bar: ProgressBar,
-    /// What the replays report to, and how they are stopped.
-    pub(crate) control: ReplayControl,
-}
+pub(crate) type ReplayBar = Bar<ReplayControl>;
 
 impl ReplayBar {
     pub(crate) fn new(printer: &Printer) -> Self {
@@ -165,18 +167,10 @@ impl ReplayBar {
         };
         Self { bar, control: ReplayControl { stop: stop_flag(), observer: Arc::new(observer), kept: None } }
     }
-
-    pub(crate) fn done(&self) {
-        self.bar.finish_and_clear();
-    }
 }
 
 /// Progress of a size: the reading of the trace, then its runs, of which more turn up as the curve is known.
-pub(crate) struct SizeBar {
-    bar: ProgressBar,
-    /// What the runs report to, and how they are stopped.
-    pub(crate) control: SizeControl,
-}
+pub(crate) type SizeBar = Bar<SizeControl>;
 
 impl SizeBar {
     pub(crate) fn new(printer: &Printer) -> Self {
@@ -221,18 +215,10 @@ impl SizeBar {
         };
         Self { bar, control: SizeControl { stop: stop_flag(), observer: Arc::new(observer) } }
     }
-
-    pub(crate) fn done(&self) {
-        self.bar.finish_and_clear();
-    }
 }
 
 /// Progress of worlds: a line for each that has ended.
-pub(crate) struct WorldsBar {
-    bar: ProgressBar,
-    /// What the worlds report to, and how they are stopped.
-    pub(crate) control: WorldsControl,
-}
+pub(crate) type WorldsBar = Bar<WorldsControl>;
 
 impl WorldsBar {
     pub(crate) fn new(total: usize, host: HostPolicy, jobs: usize, printer: &Printer) -> Self {
@@ -269,10 +255,6 @@ impl WorldsBar {
         };
         let (stop, host) = (stop_flag(), HostPolicy::default());
         Self { bar, control: WorldsControl { stop, observer: Arc::new(observer), host, jobs } }
-    }
-
-    pub(crate) fn done(&self) {
-        self.bar.finish_and_clear();
     }
 }
 
