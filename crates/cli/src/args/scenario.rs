@@ -98,3 +98,25 @@ pub(crate) struct ScenarioArgs {
     #[command(flatten)]
     pub(crate) host: HostArgs,
 }
+
+impl ScenarioArgs {
+    /// The option that was given, the first of several.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--param", !self.params.is_empty()),
+            ("--seed", self.seed.is_some()),
+            ("--interval", self.interval.is_some()),
+            ("--on", !self.backends.is_empty()),
+            ("--dry-run", self.dry_run),
+            ("--machine", self.machine.is_some()),
+            ("--mem", self.mem.is_some()),
+            ("--swap", self.swap.is_some()),
+            ("--set", !self.sysctls.is_empty()),
+            ("--vm-cpus", self.vm.cpus.is_some()),
+            ("--vm-nodes", self.vm.numa_nodes.is_some()),
+            ("--lru-gen", self.vm.lru_gen.is_some()),
+            ("--vm-xfs-log", self.vm.xfs_log.is_some()),
+        ];
+        given.into_iter().find_map(|(option, given)| given.then_some(option)).or(self.host.given())
+    }
+}

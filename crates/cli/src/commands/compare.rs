@@ -59,29 +59,15 @@ fn compare_folders(args: &CompareArgs, limits: &[Limit], printer: &Printer) -> R
 
 /// An option that was given and that only makes sense for new runs.
 fn option_of_runs(args: &CompareArgs) -> Option<&'static str> {
-    let scenario = &args.scenario;
     let given = [
         ("--kernel", !args.kernels.is_empty()),
-        ("--param", !scenario.params.is_empty()),
-        ("--seed", scenario.seed.is_some()),
         ("--seeds", args.seeds.is_some()),
-        ("--interval", scenario.interval.is_some()),
-        ("--on", !scenario.backends.is_empty()),
-        ("--dry-run", scenario.dry_run),
-        ("--machine", scenario.machine.is_some()),
-        ("--mem", scenario.mem.is_some()),
-        ("--swap", scenario.swap.is_some()),
-        ("--set", !scenario.sysctls.is_empty()),
-        ("--vm-cpus", scenario.vm.cpus.is_some()),
-        ("--vm-nodes", scenario.vm.numa_nodes.is_some()),
-        ("--lru-gen", scenario.vm.lru_gen.is_some()),
-        ("--vm-xfs-log", scenario.vm.xfs_log.is_some()),
         ("--jobs", args.jobs.is_some()),
         ("--out", args.out.is_some()),
         ("--events", args.events.which != Events::None),
         ("--resume", args.resume),
     ];
-    given.into_iter().find_map(|(option, given)| given.then_some(option)).or(scenario.host.given())
+    given.into_iter().find_map(|(option, given)| given.then_some(option)).or(args.scenario.given())
 }
 
 fn compare_kernels(

@@ -164,19 +164,7 @@ fn told_of_runs(plan: &[PlannedRun], policy: &HostPolicy, printer: &Printer) -> 
 
 /// A recording is what it is: options that describe a run would be without effect.
 fn refuse_options_of_runs(subject: &str, has_kernel: bool, scenario: &ScenarioArgs) -> Result<(), Failure> {
-    let given = [
-        ("--kernel", has_kernel),
-        ("--param", !scenario.params.is_empty()),
-        ("--seed", scenario.seed.is_some()),
-        ("--on", !scenario.backends.is_empty()),
-        ("--dry-run", scenario.dry_run),
-        ("--machine", scenario.machine.is_some()),
-        ("--mem", scenario.mem.is_some()),
-        ("--swap", scenario.swap.is_some()),
-        ("--set", !scenario.sysctls.is_empty()),
-    ];
-    let given = given.into_iter().find_map(|(option, given)| given.then_some(option));
-    match given.or(scenario.host.given()) {
+    match has_kernel.then_some("--kernel").or(scenario.given()) {
         Some(option) => Err(Failure::Usage(format!(
             "`{option}` is for a run, and `{subject}` is one that was made already"
         ))),

@@ -120,6 +120,7 @@ fn what_it_cannot_answer_is_refused_with_what_can() {
         &[
             "explain rec --file hot",
             "explain rec --kernel linux-5.4",
+            "explain rec --interval 20ms",
             "explain rec --page 3",
             "explain rec --file hot --page 9-3",
             "explain nowhere",
@@ -135,6 +136,10 @@ fn what_it_cannot_answer_is_refused_with_what_can() {
 
     $ explain rec --kernel linux-5.4
     error: `--kernel` is for a run, and `rec` is one that was made already
+    exit 2
+
+    $ explain rec --interval 20ms
+    error: `--interval` is for a run, and `rec` is one that was made already
     exit 2
 
     $ explain rec --page 3
