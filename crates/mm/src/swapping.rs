@@ -287,6 +287,12 @@ impl<T: Trace> Memory<T> {
         self.cache.swap_place(slot).expect("a slot in use has a tree")
     }
 
+    /// Whether [`Self::take_swap_writes`] has any.
+    #[inline]
+    pub fn has_swap_writes(&self) -> bool {
+        self.reclaim.has_swap_writes()
+    }
+
     /// Writes to swap that reclaim has decided on and that are to be sent off.
     pub fn take_swap_writes(&mut self) -> Vec<SwapWrite> {
         let pages = self.reclaim.take_swap_writes();

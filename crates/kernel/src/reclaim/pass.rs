@@ -66,7 +66,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             if report.unqueued_dirty > 0 {
                 self.write_for_reclaim(report);
             }
-            if report.swap.cached > 0 {
+            if report.swap.cached > 0 || self.mem(|mem| mem.has_swap_writes()) {
                 self.write_to_swap().await;
             }
             self.machine().cond_resched().await; // shrink_lruvec and shrink_folio_list

@@ -224,6 +224,11 @@ impl Reclaim {
         self.swap_writes.push(pfn);
     }
 
+    /// Whether a write of a page of the swap cache is to be sent off.
+    pub fn has_swap_writes(&self) -> bool {
+        !self.swap_writes.is_empty()
+    }
+
     /// Pages of the swap cache whose write is to be sent off; the list is handed over.
     pub fn take_swap_writes(&mut self) -> Vec<Pfn> {
         core::mem::take(&mut self.swap_writes)

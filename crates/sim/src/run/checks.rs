@@ -56,5 +56,8 @@ pub(super) fn check_all_along(
         if let Err(violation) = kernel.mem(|mem| mem.check()) {
             panic!("at {}: {violation}", machine.now());
         }
+        if kernel.mem(|mem| mem.has_swap_writes()) {
+            panic!("at {}: whoever reclaimed pages left their writes to swap with nobody", machine.now());
+        }
     });
 }
