@@ -107,8 +107,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ) -> Option<Pfn> {
         let pfn = self.alloc_pages_for(Purpose::HugeFault, by, gfp, HUGE_ORDER).await?;
         // A limit is no reason to kill for a huge page.
-        let charge = gfp | Gfp::NORETRY;
-        if self.charge_pages(process, process.memcg(), HUGE_PAGES, charge).await.is_err() {
+        let (memcg, charge) = (process.memcg(), gfp | Gfp::NORETRY);
+        let charged = match by {
+            Some(_) => self.charge_pages(process, memcg, HUGE_PAGES, charge).await,
+            None => self.charge_unpaid(process, memcg, HUGE_PAGES, charge).await.map(drop),
+        };
+        if charged.is_err() {
             let cpu = self.machine().current_cpu();
             self.mem(|mem| mem.core.alloc.free(cpu, pfn, HUGE_ORDER));
             return None;

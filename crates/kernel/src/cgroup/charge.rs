@@ -37,8 +37,23 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         pages: u32,
         gfp: Gfp,
     ) -> Result<(), Errno> {
+        if let Some(at_once) = self.charge_unpaid(process, memcg, pages, gfp).await? {
+            self.note_over_high(process, memcg, at_once).await;
+        }
+        Ok(())
+    }
+
+    /// [`Self::charge_pages`], but that nobody pays for being above `memory.high`: for a kernel thread, which does not
+    /// return to user mode. Returns what was charged at once, if counters were looked at that have such a mark.
+    pub(crate) async fn charge_unpaid(
+        &self,
+        process: &Process,
+        memcg: MemcgId,
+        pages: u32,
+        gfp: Gfp,
+    ) -> Result<Option<u32>, Errno> {
         if memcg == MemcgId::ROOT {
-            return Ok(()); // It is never charged, and over no mark.
+            return Ok(None); // It is never charged, and over no mark.
         }
         let cpu = self.machine().current_cpu();
         let (mut charge, refills) = self.mem(|mem| {
@@ -67,10 +82,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 Charging::Fail => return Err(Errno::NoMem),
             };
         }
-        if refills {
-            self.note_over_high(process, memcg, charge.at_once()).await;
-        }
-        Ok(())
+        Ok(refills.then(|| charge.at_once()))
     }
 
     /// Notes pages that were charged above some limit, which are paid for on the way to user mode, or, where they are

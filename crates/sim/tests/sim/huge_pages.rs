@@ -129,6 +129,31 @@ fn khugepaged_puts_a_huge_page_in_the_place_of_single_ones() {
     assert!(end < Nanos::from_secs(31));
 }
 
+/// The group is above its mark by what khugepaged charges, and khugepaged sleeps for nobody: one range follows the
+/// other.
+#[test]
+fn khugepaged_pays_for_no_memory_high() {
+    let (counters, _) = run("linux-6.12", flat(128), 0, |kernel, process| async move {
+        let group = kernel.cgroup_create(&process, "A").await.unwrap();
+        kernel.cgroup_write("A", "memory.high", "1M").await.unwrap();
+        kernel.process_move(&process, group);
+        kernel.sysctl_write("thp.enabled", "never").unwrap();
+        let mapping = kernel.map_anonymous(&process, Bytes(6 * MIB)).unwrap();
+        for page in [3, HUGE + 7] {
+            kernel.touch(&process, mapping, page, 1).await.unwrap();
+        }
+        kernel.sysctl_write("thp.enabled", "always").unwrap();
+        let mut huge_at = Vec::new();
+        while huge_at.len() < 2 {
+            kernel.machine().sleep(Nanos::from_millis(10), WaitReason::UserSleep).await;
+            let resident = kernel.mapping_resident(&process, mapping, 0, 2 * HUGE).unwrap();
+            huge_at.resize((resident / HUGE) as usize, kernel.machine().now());
+        }
+        assert!(huge_at[1] - huge_at[0] < Nanos::from_millis(100), "{huge_at:?}");
+    });
+    assert_eq!(counters["thp_collapse_alloc"], 2);
+}
+
 /// Fills memory with page cache and asks for huge pages then.
 async fn faults_in_full_memory(kernel: SimKernel, process: Process) {
     kernel.lay_out_file("file", Bytes(256 * MIB)).unwrap();
