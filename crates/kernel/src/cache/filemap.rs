@@ -136,8 +136,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     /// A valid page at `index`; `request` pages are wanted from there (`filemap_get_pages`). None:
-    /// it was read, and reclaimed again before this task ran. On Linux the task holds a reference
-    /// while it waits, so that it gets at the data in any case; only the access is lost here.
+    /// it was there, and reclaimed while this task waited for it or for memory of the next window. On
+    /// Linux the task holds a reference meanwhile, so that it gets at the data in any case; only the access
+    /// is lost here.
     async fn get_page(
         &self,
         process: &Process,
@@ -145,18 +146,19 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         index: u32,
         request: u32,
     ) -> Result<Option<Pfn>, Errno> {
-        let mut was_read = false;
+        let mut was_there = false;
         loop {
             match self.look(&file.inode, index) {
                 Found::Ready(pfn) => return Ok(Some(pfn)),
-                Found::Missing if was_read => return Ok(None),
+                Found::Missing if was_there => return Ok(None),
                 Found::Marker(order) => {
                     // A failing readahead is no error of the read.
                     let _ = self.async_readahead(process, file, index, request, order).await;
+                    was_there = true;
                 }
                 Found::Locked => {
                     self.wait_for_page(file.inode.mapping, index).await;
-                    was_read = true;
+                    was_there = true;
                 }
                 Found::Missing => {
                     // Readahead may fail, then this one page matters.

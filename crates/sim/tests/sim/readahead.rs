@@ -1,13 +1,18 @@
 //! Windows of readahead, held to what guests of User-Mode Linux read: calls of one program, and the pages that each
 //! of them brought from the disk (`pgpgin`).
 
-use mm::base::layout::HugeSupport;
-use pagetide_sim::{SimRun, SimSystem};
-use units::Bytes;
-use workload::WorkloadError;
-use workload::system::{OpenMode, System};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::story::{self, tell};
+use kernel::Filesystem;
+use mm::base::layout::HugeSupport;
+use pagetide_sim::run::Checks;
+use pagetide_sim::{DeviceModel, Hardware, SimRun, SimSystem};
+use units::{Bytes, Nanos};
+use workload::WorkloadError;
+use workload::system::{OpenMode, System, TaskSpec};
+
+use crate::story::{self, tell, tell_with};
 
 const PAGE: u64 = 4096;
 const KERNELS: [&str; 4] = ["linux-5.10", "linux-6.1", "linux-6.12", "linux-7.2"];
@@ -98,4 +103,35 @@ fn a_miss_is_sequential_behind_the_last_call_or_on_6_1_within_one() {
     let calls = &[(1400, 5), (1405, 5), (1410, 4), (1437, 8), (1450, 1), (1451, 3)];
     let whole: &[u64] = &[5, 16, 32, 0, 0, 32];
     brings(calls, [whole, whole, whole, &[5, 16, 31, 0, 0, 4]]);
+}
+
+/// The window that the marker on page 4 begins lies behind an indirect block, which is read from a slow disk first.
+/// Meanwhile all caches are dropped, page 4 among them: it has been read for all that, and does not come back.
+#[test]
+fn a_page_that_went_while_its_marker_was_heeded_is_not_read_again() {
+    let disk = Hardware::with_cpus(2).with_device(DeviceModel::SATA_HDD);
+    let spec = SimRun { filesystem: Filesystem::Ext3, hardware: disk, ..machine("linux-6.12") };
+    tell_with(&spec, Checks::AtTheEnd, |sys: SimSystem| async move {
+        sys.lay_out_file("file", Bytes(100 * PAGE)).await?;
+        let reading = Arc::new(AtomicU64::new(0));
+        let now = reading.clone();
+        let reader = async move |sys: SimSystem| {
+            let file = sys.open("file", OpenMode::Read).await?;
+            for page in 0..=4 {
+                sys.sleep(Nanos::from_millis(100)).await; // All that was asked for is there.
+                now.store(page, Ordering::Relaxed);
+                sys.read(&file, page * PAGE, PAGE).await?;
+            }
+            sys.resident_pages(&file, 4 * PAGE, PAGE).await
+        };
+        let task = sys.spawn(TaskSpec::named("reader"), reader).await?;
+        while reading.load(Ordering::Relaxed) < 4 {
+            sys.sleep(Nanos(10_000)).await;
+        }
+        sys.sleep(Nanos(100_000)).await;
+        assert!(!sys.has_ended(&task), "it waits for the indirect block");
+        sys.drop_caches(1).await?;
+        assert_eq!(sys.join(task).await??, 0);
+        Ok(())
+    });
 }
