@@ -91,6 +91,11 @@ pub(crate) struct Reading {
 impl Reading {
     /// As the lab takes it.
     pub(crate) fn options(&self) -> Result<ReplayOptions, LabError> {
-        lab::replay::options(&self.trace_format, &self.timing, &self.warmup, self.unsorted)
+        lab::replay::options(
+            self.trace_format.as_deref(),
+            self.timing.as_deref(),
+            self.warmup.as_deref(),
+            self.unsorted,
+        )
     }
 }

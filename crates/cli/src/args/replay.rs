@@ -130,7 +130,12 @@ pub(crate) struct ReadingArgs {
 impl ReadingArgs {
     /// As the lab takes it.
     pub(crate) fn options(&self) -> Result<ReplayOptions, LabError> {
-        lab::replay::options(&self.trace_format, &self.timing, &self.warmup, self.unsorted)
+        lab::replay::options(
+            self.trace_format.as_deref(),
+            self.timing.as_deref(),
+            self.warmup.as_deref(),
+            self.unsorted,
+        )
     }
 
     /// The option that was given, the first of several.

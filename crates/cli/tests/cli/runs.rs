@@ -14,12 +14,21 @@ fn the_reference_is_the_help_of_each_command() {
     let scene = Scene::new();
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/commands.md");
     let page = std::fs::read_to_string(page).expect("a page");
+    let mut told = Vec::new();
     for part in page.split("<!-- begin: pagetide ").skip(1) {
         let (command, rest) = part.split_once(" -->\n```text\n").expect("a command");
         let (help, _) = rest.split_once("```\n<!-- end -->").expect("an end");
         assert_eq!(scene.data(command), help, "`cargo xtask docs` writes the page");
+        told.push(command);
     }
-    assert_eq!(scene.data("--help"), scene.data("-h"));
+    let help = scene.data("--help");
+    assert_eq!(help, scene.data("-h"));
+    let (_, commands) = help.split_once("Commands:\n").expect("its commands");
+    let commands = commands.lines().take_while(|line| !line.is_empty());
+    let names = commands
+        .filter_map(|line| line.strip_prefix("  ")?.split(' ').next().filter(|name| !name.is_empty()));
+    let left_out: Vec<&str> = names.filter(|name| !told.contains(&format!("{name} -h").as_str())).collect();
+    assert!(left_out.is_empty(), "the page leaves out {left_out:?} of {}", told.len());
 }
 
 #[test]

@@ -209,7 +209,12 @@ impl ReplayScenario {
         if written.schema != SCHEMA {
             return Err(say(&format!("it has schema {}, and this program reads {SCHEMA}", written.schema)));
         }
-        let options = options(&written.format, &written.timing, &written.warmup, written.unsorted)?;
+        let options = options(
+            written.format.as_deref(),
+            written.timing.as_deref(),
+            written.warmup.as_deref(),
+            written.unsorted,
+        )?;
         let interval = written.interval.as_deref().map(|text| parse_interval("interval", text));
         let hash =
             u128::from_str_radix(&written.trace_hash, 16).map_err(|_| say("`trace_hash` is no hash"))?;
@@ -272,14 +277,14 @@ pub fn command_of(scenario_toml: &str) -> Option<String> {
 /// # Errors
 /// A format or timing that there is not, no amount to warm up.
 pub fn options(
-    format: &Option<String>,
-    timing: &Option<String>,
-    warmup: &Option<String>,
+    format: Option<&str>,
+    timing: Option<&str>,
+    warmup: Option<&str>,
     unsorted: bool,
 ) -> Result<ReplayOptions, LabError> {
-    let format = format.as_deref().map(str::parse).transpose()?;
-    let timing = timing.as_deref().map_or(Ok(Timing::default()), str::parse)?;
-    let warmup = warmup.as_deref().map_or(Ok(Warmup::default()), str::parse)?;
+    let format = format.map(str::parse).transpose()?;
+    let timing = timing.map_or(Ok(Timing::default()), str::parse)?;
+    let warmup = warmup.map_or(Ok(Warmup::default()), str::parse)?;
     Ok(ReplayOptions { format, unsorted, timing, warmup })
 }
 
