@@ -162,7 +162,7 @@ fn a_run_with_events_says_how_often_the_protection_decided() {
     linux-6.12 topology=parent limit=48M low=20M
       protected: `memory.low` of 20 MiB on cgroup `P/A` protected it: it used 16.3 MiB at most, so every walk of reclaim could pass it by; it lost nothing while 68924 pages were taken elsewhere. Reclaim passed it by 6065 times for it.
     linux-6.12 topology=parent limit=12M low=20M
-      overridden: `memory.low` of 20 MiB on cgroup `P/A` did not hold: it was overridden 1332 times, when reclaim found too little elsewhere; 9324 of its pages were reclaimed, 8192 came back. Reclaim also passed it by 130994 times for it.
+      overridden: `memory.low` of 20 MiB on cgroup `P/A` did not hold: it was overridden 1332 times, when reclaim found too little elsewhere; 9324 of its pages were reclaimed, 8192 came back. Reclaim also passed it by 130348 times for it.
     linux-5.3 topology=same low=1G
       overridden: `memory.low` of 1 GiB on cgroup `A` did not hold: it was overridden 3198 times, when reclaim found too little elsewhere; 49035 of its pages were reclaimed, 0 came back. Reclaim also passed it by 71681 times for it.
     linux-5.3 topology=siblings low=4M
