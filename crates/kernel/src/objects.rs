@@ -84,11 +84,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.free_stacks(stacks);
     }
 
-    /// The program has ended. On one CPU the monitor's turn ends the grace period.
+    /// The program has ended, or dropped caches before it begins. On one CPU the monitor's turn ends every grace period.
     pub fn monitor_takes_over(&self) {
         if self.is_uniprocessor() {
             let stacks = std::mem::take(&mut self.shared.processes.borrow_mut().stacks);
             self.end_grace_period(stacks);
+            while self.mem(|mem| mem.core.slabs.needs_grace_period()) {
+                self.end_grace_period(Vec::new());
+            }
         }
     }
 

@@ -231,6 +231,11 @@ impl<T: Trace> Memory<T> {
         self.lru.add(&mut self.core, cpu, pfn);
     }
 
+    /// Empties the batches of one CPU onto the lists: [`Lru::drain`].
+    pub fn lru_drain(&mut self, cpu: CpuId) {
+        self.lru.drain(&mut self.core, cpu);
+    }
+
     /// Empties the batches of all CPUs onto the lists.
     pub fn lru_drain_all(&mut self) {
         self.lru.drain_all(&mut self.core);

@@ -325,10 +325,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         Ok(())
     }
 
+    /// Batches of this CPU go onto the lists before (`lru_add_drain`), and again as the pages are let go.
     fn unmap_pages(&self, process: &Process, mapping: AnonMapping, range: Range<u32>) {
+        let cpu = self.machine().current_cpu();
+        self.mem(|mem| mem.lru_drain(cpu));
         // What a mapping drops of a file in memory stays in the file.
         if let Some(area) = self.area(process, mapping).filter(|area| !area.shared) {
-            let cpu = self.machine().current_cpu();
             let freed = self.mem(|mem| mem.anon_unmap(cpu, area.anon, range.start, range.end - range.start));
             self.machine().charge(CostOp::PcpFree, freed);
             // Only whole mappings of files are dropped.
@@ -336,6 +338,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 self.zap_file_pages(cpu, &area);
             }
         }
+        self.mem(|mem| mem.lru_drain(cpu));
     }
 }
 

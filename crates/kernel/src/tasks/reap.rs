@@ -9,14 +9,17 @@ use crate::machine::{CostOp, Machine};
 use crate::tasks::process::Process;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// Frees a process's anonymous memory (`exit_mmap`).
+    /// Frees a process's anonymous memory (`exit_mmap`). What waits in the batches of this CPU goes onto the lists before
+    /// (`lru_add_drain`), and what the mappings of files were used for behind that as their pages are let go.
     pub(crate) fn unmap_all(&self, process: &Process) {
         let cpu = self.machine().current_cpu();
+        self.mem(|mem| mem.lru_drain(cpu));
         for area in &process.own_areas() {
             let freed = self.mem(|mem| mem.anon_unmap(cpu, area.anon, 0, u32::MAX));
             self.machine().charge(CostOp::PcpFree, freed);
             self.zap_file_pages(cpu, area);
         }
+        self.mem(|mem| mem.lru_drain(cpu));
     }
 
     /// The OOM reaper frees what it may of a victim's memory (`oom_reap_task`).

@@ -1,11 +1,12 @@
 //! What boot keeps for good, and in which pageblocks.
 //!
 //! The kernel keeps pages at the front of a zone, in unmovable pageblocks and then in reclaimable ones. A kernel that
-//! was measured also left free blocks between the unmovable ones ([`ZoneLayout::left_free`]): memory that movable
-//! pages get only by falling back.
+//! was measured also left free blocks between the unmovable ones ([`ZoneLayout::left_free`]), memory that movable
+//! pages get only by falling back, and between those of its own program ([`ZoneLayout::left_movable`]), which they get
+//! first.
 //! ```text
 //!   reserved | U U U U U U U U U U U f f f | movable                          none left free between
-//!   reserved | U U U U U U U U U U U U U U | U f f f f U f f | R R f f f f f f | movable
+//!   reserved | U U U U U U U U U U U U U U | U f f f f U f f | R R f f f f f f | M f f f f f | movable
 //! ```
 //! Left out: what boot needed for a moment. Read next: `boot.rs`.
 
@@ -41,12 +42,14 @@ fn first_managed(zone: &Zone) -> u32 {
 pub(super) fn free_at_boot(zone: &mut Zone, layout: &ZoneLayout, frames: &mut Frames) -> Result<(), String> {
     let (start, end) = (first_managed(zone), zone.start.0 + zone.spanned);
     let [kept, reclaimable] = [layout.kept_by_kernel, layout.kept_reclaimable].map(pages32);
-    let unmovable = kept - reclaimable;
+    let own = of_program(&layout.left_movable);
+    let unmovable = kept.saturating_sub(reclaimable + own);
     let between = pages_of(&layout.left_free);
     let whole = |end: u32| end.next_multiple_of(LARGEST_ORDER.pages());
     let unmovable_end = if kept + between == 0 { start } else { whole(start + unmovable + between) };
     let reclaimable_end = if reclaimable == 0 { unmovable_end } else { whole(unmovable_end + reclaimable) };
-    if reclaimable_end > end {
+    let own_end = if own == 0 { reclaimable_end } else { reclaimable_end + own + pages_of(&layout.left_movable) };
+    if own_end > end || kept < reclaimable + own {
         return Err(format!(
             "boot keeps {kept} of {} pages of zone {} and leaves {between} free between them: nothing is left",
             zone.managed.0,
@@ -63,11 +66,22 @@ pub(super) fn free_at_boot(zone: &mut Zone, layout: &ZoneLayout, frames: &mut Fr
         let mixed_start = start.max(unmovable_end.saturating_sub(mixed));
         let in_front = mixed_start - start;
         keep_in_front(zone, (start, mixed_start), in_front, MigrateType::Unmovable, frames);
-        keep_between(zone, (mixed_start, unmovable_end), &left_free(&layout.left_free, spare), frames)?;
+        let left_free = left_free(&layout.left_free, spare);
+        keep_between(zone, (mixed_start, unmovable_end), &left_free, MigrateType::Unmovable, frames)?;
     }
     keep_in_front(zone, (unmovable_end, reclaimable_end), reclaimable, MigrateType::Reclaimable, frames);
-    keep_in_front(zone, (reclaimable_end, end), 0, MigrateType::Movable, frames);
+    if own > 0 {
+        let left_free = layout.left_movable.map(u32::from);
+        keep_between(zone, (reclaimable_end, own_end), &left_free, MigrateType::Movable, frames)?;
+    }
+    keep_in_front(zone, (own_end, end), 0, MigrateType::Movable, frames);
     Ok(())
+}
+
+/// Pages between which so many are free in whole largest blocks.
+fn of_program(left_movable: &[u16; ORDERS_LEFT]) -> u32 {
+    let free = pages_of(left_movable);
+    free.next_multiple_of(LARGEST_ORDER.pages()) - free
 }
 
 fn pages32(pages: Pages) -> u32 {
@@ -133,6 +147,7 @@ fn keep_between(
     zone: &mut Zone,
     (start, end): (u32, u32),
     left_free: &[u32; ORDERS_LEFT],
+    migrate_type: MigrateType,
     frames: &mut Frames,
 ) -> Result<(), String> {
     let mut pieces: Vec<u32> = Vec::new();
@@ -156,7 +171,7 @@ fn keep_between(
             is_upper(at) && share(seen) != share(seen - 1)
         });
         for at in free {
-            zone.free_area.push(frames, Pfn(at), order, MigrateType::Unmovable, End::Tail);
+            zone.free_area.push(frames, Pfn(at), order, migrate_type, End::Tail);
         }
         pieces = rest;
         if order > Order(0) {

@@ -56,6 +56,9 @@ pub struct ZoneLayout {
     pub kept_reclaimable: Pages,
     /// Free blocks of 1, 2, 4 .. 512 pages that boot left between what it keeps, in unmovable pageblocks.
     pub left_free: [u16; 10],
+    /// The same in movable pageblocks, between pages of the program that runs when boot is over; they are among those
+    /// kept.
+    pub left_movable: [u16; 10],
     /// Frames at its start that were never managed, such as those of the kernel's image: what scans the zone looks at
     /// them.
     pub reserved: Pages,
@@ -71,6 +74,7 @@ impl ZoneLayout {
             kept_by_kernel: Pages::ZERO,
             kept_reclaimable: Pages::ZERO,
             left_free: [0; 10],
+            left_movable: [0; 10],
             reserved: Pages::ZERO,
         }
     }

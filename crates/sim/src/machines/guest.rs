@@ -240,6 +240,7 @@ pub(super) fn layout(mem: Bytes, kernel: &Version, cpus: u16) -> MemoryLayout {
         kept_by_kernel: Pages(kept),
         kept_reclaimable: Pages::ZERO,
         left_free: [0; 10],
+        left_movable: [0; 10],
         reserved: Pages(0),
     };
     let dma = zone(ZoneKind::Dma, measured.dma_managed, 0, DMA_KEPT);
@@ -333,6 +334,7 @@ mod tests {
                 kept_by_kernel: Pages(kept),
                 kept_reclaimable: Pages::ZERO,
                 left_free: [0; 10],
+                left_movable: [0; 10],
                 reserved: Pages(0),
             };
             let dma = if kernel == "linux-5.10" { 3_977 } else { 3_840 };

@@ -49,6 +49,7 @@ pub(super) async fn begin_cold(kernel: &SimKernel, sampler: &RefCell<Sampler>) -
     let before = sampler.borrow_mut().row(kernel);
     let events = kernel.mem(|mem| mem.core.alloc.events.clone());
     let dropped = kernel.drop_caches(ALL_CACHES).await;
+    kernel.monitor_takes_over(); // It reads the counters when that is over.
     kernel.mem(|mem| mem.core.alloc.events = events);
     sampler.borrow_mut().was_beforehand(kernel, &before);
     dropped
