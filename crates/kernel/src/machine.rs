@@ -313,6 +313,8 @@ pub struct ProcessCost {
     pub moved: Option<OwnPages>,
     /// What starting it costs more once whoever starts it has been told of the end of others.
     pub grown: Option<Grown>,
+    /// Faults of one that takes the time of its calls, and of one that draws places by popularity, beside those.
+    pub used: [u32; 2],
 }
 
 /// What a process costs more that is started by one with more pages of its own.
@@ -338,7 +340,7 @@ pub struct OwnPages {
 impl Default for ProcessCost {
     /// A small static program in guests of QEMU.
     fn default() -> Self {
-        Self { fork: OwnPages { anon: 45, kernel: 19, faults: 0 }, moved: None, grown: None }
+        Self { fork: OwnPages { anon: 45, kernel: 19, faults: 0 }, moved: None, grown: None, used: [0; 2] }
     }
 }
 

@@ -25,6 +25,15 @@ pub use errno::{Errno, SystemError};
 
 use crate::system::outcome::Outcome;
 
+/// What of its own program not every task needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OwnCode {
+    /// It takes the time of its calls and keeps them.
+    Timing,
+    /// It draws places by their popularity.
+    Popularity,
+}
+
 /// For [`System::drop_caches`]: page cache, and with dentries and inodes reclaimable slab.
 pub const ALL_CACHES: u8 = 3;
 
@@ -275,6 +284,10 @@ pub trait System: Clone + 'static {
     async fn use_buffer(&self, _len: Bytes) -> Result<(), SystemError> {
         Ok(())
     }
+
+    /// This task does something for the first time that takes more of its own program. A real one faults for that by
+    /// itself, and nothing happens; the model counts those faults.
+    fn first_use(&self, _of: OwnCode) {}
 
     /// Creates a cgroup (v2 names) with the memory controller enabled.
     async fn cgroup_create(&self, path: &str) -> Result<(), SystemError>;

@@ -53,7 +53,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     async fn start_at(&self, name: &str, memcg: MemcgId, cost: ProcessCost) -> Result<Process, Errno> {
         let anon = self.mem(|mem| mem.anon_create());
-        let ProcessCost { fork, moved, grown } = cost;
+        let ProcessCost { fork, moved, grown, .. } = cost;
         let pages = u64::from(fork.anon + moved.map_or(0, |moved| moved.anon));
         let own = AnonArea { anon, file: None, shared: false, pages, advice: HugeAdvice::None };
         let process = {
@@ -158,7 +158,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if anon > 0 {
             let kernel = self.machine().build().first_process.fork.kernel;
             let fork = OwnPages { anon, kernel, faults: 0 };
-            let cost = ProcessCost { fork, moved: None, grown: None };
+            let cost = ProcessCost { fork, ..ProcessCost::default() };
             let watcher = self.start_at("init", MemcgId::ROOT, cost).await?;
             watcher.set_oom_score_adj(OOM_SCORE_ADJ_MIN)?;
         }
@@ -173,6 +173,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             pages.push(pfn);
         }
         pages
+    }
+
+    /// Faults of a process on pages of its program that it has not used before.
+    pub fn program_faults(&self, process: &Process, faults: u32) {
+        self.take_faults(process.memcg(), faults);
     }
 
     /// Counted one by one, as cgroups may be told of them in batches.

@@ -156,6 +156,7 @@ const fn process_cost(follow: FollowTables, reads: OldReads) -> ProcessCost {
         fork: OwnPages { anon: 13, kernel: 26, faults: before + inherited[0] },
         moved: Some(OwnPages { anon: 7, kernel: 3, faults: after + inherited[1] }),
         grown: Some(grown),
+        used: [0; 2],
     }
 }
 
@@ -191,16 +192,18 @@ const fn run_cost(follow: FollowTables, reads: OldReads) -> RunCost {
 }
 
 /// What workloads that are files cost: once it is in its group, a process has 13 anonymous pages and takes 185 to 205
-/// faults, and 68 to 76 from 6.12 on; those of `containers` that time their calls take 25 and 10 more, which are left
-/// out (`pgfault` of the groups of 60 runs, without what their steps take). What reading the file costs is what is left
-/// of these runs: root's faults in 60 worlds with files of 2 to 12 KiB.
+/// faults, and 68 to 76 from 6.12 on; those that time their calls take 35 to 39 more, from 6.12 on 20 to 23, and those
+/// that draw by popularity 22 and 15 to 20 beside those (`pgfault` of runs of `containers` with four tasks, less what
+/// their steps take). What reading the file costs is what is left of these runs: root's faults in 60 worlds with files
+/// of 2 to 12 KiB.
 const fn file_cost(follow: FollowTables, reads: OldReads) -> FileCost {
     let mut process = process_cost(follow, reads);
     let inherited = inherited_reads(follow, reads);
-    let (before, after, run) = match follow {
-        FollowTables::ByEntry => (53, 198, RunCost { faults: 100, anon: 0, allocated: 40, freed: 20 }),
-        FollowTables::ByRun => (38, 76, RunCost { faults: 65, anon: 0, allocated: 70, freed: 23 }),
+    let (before, after, used, run) = match follow {
+        FollowTables::ByEntry => (53, 198, [37, 22], RunCost { faults: 100, anon: 0, allocated: 40, freed: 20 }),
+        FollowTables::ByRun => (38, 76, [21, 17], RunCost { faults: 65, anon: 0, allocated: 70, freed: 23 }),
     };
+    process.used = used;
     process.fork.faults = before + inherited[0];
     if let Some(moved) = &mut process.moved {
         (moved.faults, moved.anon) = (after + inherited[1], 13);

@@ -18,8 +18,8 @@ use mm::pages::mapped::AccessAdvice;
 use units::{Bytes, CpuId, Nanos, NodeId, Pages, Seed};
 use workload::Outcome;
 use workload::system::{
-    Advice, CpuTime, FileAdvice, FileMapping, Gate, OpenMode, Portable, SharedMemory, System, SystemError,
-    TaskSpec,
+    Advice, CpuTime, FileAdvice, FileMapping, Gate, OpenMode, OwnCode, Portable, SharedMemory, System,
+    SystemError, TaskSpec,
 };
 
 use crate::engine::sim::{Sim, SimKernel};
@@ -361,6 +361,11 @@ impl System for SimSystem {
         self.buffer.map(&self.kernel, &self.process, len).map_err(failed("mmap", self.name()))?;
         self.name_memory(&self.process);
         Ok(())
+    }
+
+    fn first_use(&self, of: OwnCode) {
+        let faults = self.kernel.machine().build().process.used[of as usize];
+        self.kernel.program_faults(&self.process, faults);
     }
 
     async fn cgroup_create(&self, path: &str) -> Result<(), SystemError> {

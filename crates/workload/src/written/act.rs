@@ -15,7 +15,7 @@ use crate::parts::buffer;
 use crate::parts::chance;
 use crate::parts::turns::Turn;
 use crate::system::outcome::WorkloadError;
-use crate::system::{Advice, Errno, FileMapping, OpenMode, System, SystemError};
+use crate::system::{Advice, Errno, FileMapping, OpenMode, OwnCode, System, SystemError};
 use crate::written::definition::{Again, Bound, Deed, FileState, Much, Order, Step, Work};
 use crate::written::ground::{Going, Ground, Pass};
 use crate::written::measure::resident;
@@ -59,6 +59,8 @@ pub(super) struct Actor<S: System> {
     /// Paths that it created and did not remove, by directory, the oldest first.
     created: BTreeMap<String, VecDeque<String>>,
     created_so_far: u64,
+    /// Which of its own code it has used, of [`OwnCode`].
+    has_used: [bool; 2],
     ended: Vec<bool>,
     tally: Tally,
 }
@@ -81,6 +83,7 @@ impl<S: System> Actor<S> {
             mixes: BTreeMap::new(),
             created: BTreeMap::new(),
             created_so_far: 0,
+            has_used: [false; 2],
             ended,
             tally: Tally::default(),
         }
@@ -404,6 +407,8 @@ impl<S: System> Actor<S> {
             return Ok(());
         }
         let mut going = self.going(work, &ground);
+        self.uses(OwnCode::Timing, watched.operations);
+        self.uses(OwnCode::Popularity, matches!(going.walk, Walk::Zipf { .. }));
         let given = [&work.every, &work.think, &work.fsync, &work.at_most];
         let [every, think, fsync, at_most] = given.map(|given| given.as_ref().map(amount));
         // What most of them are goes without a future of its own.
@@ -454,6 +459,12 @@ impl<S: System> Actor<S> {
             self.tally.step(label, self.sys.now().saturating_sub(begin));
         }
         Ok(())
+    }
+
+    fn uses(&mut self, code: OwnCode, does: bool) {
+        if does && !std::mem::replace(&mut self.has_used[code as usize], true) {
+            self.sys.first_use(code);
+        }
     }
 
     fn pass_ends(&mut self, label: &str, watched: Watched, mut pass: Pass) {
