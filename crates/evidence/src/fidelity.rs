@@ -1,6 +1,7 @@
 //! `docs/fidelity.md`: how near the model is to real kernels, from what the repository keeps. Nothing runs for it.
 //!
-//! The text is `data/fidelity.md`. Lines in it stand for what is made here: `{{worlds}}` for what ran, `{{figure}}` and
+//! The text is `data/fidelity.md`. Lines in it stand for what is made here: `{{worlds}}` for what ran, `{{ceiling}}` for
+//! how near a kernel is to itself, `{{figure}}` and
 //! `{{mechanisms}}` for counters by mechanism, `{{workloads}}` for counts by workload, `{{largest}}` for the largest
 //! disagreements, `{{tuned}}` for the rows that the model was fitted to. Neighbours: `worlds.rs` and `hits.rs`, which
 //! make what is kept.
@@ -15,7 +16,7 @@ use recording::chunk::FactKind;
 use crate::disagreement::Disagreement;
 use crate::hits::{self, Hits};
 use crate::mechanism::{group_of, groups};
-use crate::worlds::{Ran, age, kept};
+use crate::worlds::{Ceiling, Ran, age, kept};
 
 const TEXT: &str = include_str!("../data/fidelity.md");
 /// Whose room is short, and what that is called.
@@ -33,6 +34,7 @@ pub(crate) fn to_markdown() -> Result<String, Box<dyn Error>> {
     for line in TEXT.lines() {
         match line {
             "{{worlds}}" => text += &worlds(&ran),
+            "{{ceiling}}" => text += &ceiling(&ran),
             "{{figure}}" => text += &bars(&known),
             "{{mechanisms}}" => text += &mechanisms(&known),
             "{{workloads}}" => text += &workloads(&known),
@@ -66,6 +68,29 @@ fn worlds(ran: &Ran) -> String {
     };
     let header = ["real kernel", "model", "seeds", "worlds", "to their end on both sides"];
     table(&header, ran.folder.iter().map(row))
+}
+
+fn ceiling(ran: &Ran) -> String {
+    let kernels: Vec<&str> = ran.folder.iter().map(|folder| folder.kernel.as_str()).collect();
+    let row = |title: &str, scope: &str, near: fn(&Ceiling) -> Near| {
+        let of = |kernel: Option<&str>| {
+            let is = |ceiling: &&Ceiling| {
+                ceiling.scope == scope && kernel.is_none_or(|kernel| kernel == ceiling.kernel)
+            };
+            let counts = ran.ceiling.iter().filter(is).map(near);
+            within(counts.fold([0; 5], |sum, near| std::array::from_fn(|place| sum[place] + near[place])))
+        };
+        let cells = kernels.iter().map(|kernel| of(Some(kernel))).chain([of(None)]);
+        std::iter::once(title.to_owned()).chain(cells).collect::<Vec<_>>()
+    };
+    let rows = SCOPES.into_iter().flat_map(|(scope, title)| {
+        [
+            row(&format!("the model, {title}"), scope, |ceiling| ceiling.model),
+            row("each real run by the other four", scope, |ceiling| ceiling.itself),
+        ]
+    });
+    let header: Vec<&str> = std::iter::once("").chain(kernels.iter().copied()).chain(["all"]).collect();
+    table(&header, rows)
 }
 
 /// Counts of one cell: by nearness, and of all.

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 
 use lab::known::{self, ALL, COUNTS, KnownError, POOL, TIMES};
-use lab::worlds::Class;
+use lab::worlds::{Class, judge_itself};
 use recording::chunk::FactKind;
 use recording::worlds::{WorldRow, read_worlds, write_worlds};
 
@@ -28,6 +28,8 @@ const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/worlds");
 pub(crate) struct Ran {
     /// Of each kernel, what ran.
     pub(crate) folder: Vec<Folder>,
+    /// Where a kernel ran more than twice, how near the model is, and how near each real run is to the others.
+    pub(crate) ceiling: Vec<Ceiling>,
     /// Where the model is farthest off.
     pub(crate) disagreement: Vec<Disagreement>,
 }
@@ -45,6 +47,19 @@ pub(crate) struct Folder {
     pub(crate) worlds: usize,
     /// Those that ran to their end on both sides.
     pub(crate) judged: usize,
+}
+
+/// How near a model could be: what each real run is by the others.
+#[derive(Debug)]
+pub(crate) struct Ceiling {
+    /// The model's kernel.
+    pub(crate) kernel: String,
+    /// `limit` or `global`.
+    pub(crate) scope: &'static str,
+    /// Counters by how near the model is.
+    pub(crate) model: [usize; 5],
+    /// The same counters of each real run.
+    pub(crate) itself: [usize; 5],
 }
 
 /// A row of a world with what stands behind it.
@@ -111,6 +126,7 @@ pub(crate) fn kept() -> Result<Ran, Box<dyn Error>> {
     let all = read_kept()?;
     Ok(Ran {
         folder: all.iter().map(|(kernel, rows)| ran(kernel, rows)).collect(),
+        ceiling: ceilings(&judged(&all)),
         disagreement: disagreements(&judged(&all), &all),
     })
 }
@@ -148,6 +164,28 @@ fn ran(kernel: &str, rows: &[WorldRow]) -> Folder {
         worlds: outcomes.len(),
         judged: outcomes.iter().filter(|row| row.text.is_none()).count(),
     }
+}
+
+/// Of each kernel under a limit and for the whole machine.
+fn ceilings(judged: &[Judged<'_>]) -> Vec<Ceiling> {
+    let mut found: Vec<Ceiling> = Vec::new();
+    for scope in ["limit", "global"] {
+        for Judged { kernel, row, class } in judged.iter().filter(|judged| judged.row.scope == scope) {
+            let itself = judge_itself(&row.real);
+            if itself.is_empty() || row.kind == FactKind::Run.name() {
+                continue;
+            }
+            if found.last().is_none_or(|last| last.kernel != *kernel || last.scope != scope) {
+                found.push(Ceiling { kernel: (*kernel).to_owned(), scope, model: [0; 5], itself: [0; 5] });
+            }
+            let counts = found.last_mut().expect("it was put there");
+            let place =
+                |class: &Class| Class::ALL.iter().position(|known| known == class).expect("it is one");
+            counts.model[place(class)] += 1;
+            itself.iter().for_each(|class| counts.itself[place(class)] += 1);
+        }
+    }
+    found
 }
 
 /// Kernel, workload, scope, kind, counter.

@@ -183,6 +183,17 @@ pub(super) fn judge(real: &[f64], model: &[f64], small: Option<f64>) -> (Class, 
     (class, Some(error))
 }
 
+/// Each real run judged by the others, as if it were the model: how near a model could be that is the kernel itself.
+///
+/// None of fewer than three runs: one run has no spread to lie in.
+pub fn judge_itself(real: &[f64]) -> Vec<Class> {
+    let by_others = |place: usize| {
+        let others: Vec<f64> = [&real[..place], &real[place + 1..]].concat();
+        judge(&others, &real[place..=place], None).0
+    };
+    if real.len() < 3 { Vec::new() } else { (0..real.len()).map(by_others).collect() }
+}
+
 /// The middle one, of two in the middle their mean; none of none.
 pub(super) fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
@@ -229,6 +240,13 @@ mod tests {
         assert_eq!(class(&[1000.0, 2000.0], &[750.0]), (Class::Within25, Some(-0.25)));
         assert_eq!(class(&[0.0, 0.0], &[94667.0]), (Class::Beyond, Some(f64::INFINITY)));
         assert_eq!(class(&[94667.0], &[0.0]), (Class::Beyond, Some(-1.0)));
+    }
+
+    #[test]
+    fn a_real_run_is_judged_by_the_others() {
+        let itself = judge_itself(&[1000.0, 1010.0, 1300.0]);
+        assert_eq!(itself, [Class::Within2, Class::Spread, Class::Beyond]);
+        assert_eq!(judge_itself(&[1000.0, 1010.0]), []);
     }
 
     #[test]

@@ -58,7 +58,7 @@ pub use crate::error::worlds::{WORLDS_MAX, WorldsError};
 pub use check::{CheckPlan, WORLD_THREAD};
 pub use draw::Drawn;
 pub use folder::TABLE;
-pub use judge::Class;
+pub use judge::{Class, judge_itself};
 pub use one::{OneWorld, WorldRequest};
 pub use run::{WorldDone, WorldsControl};
 pub use shrink::WorldTried;

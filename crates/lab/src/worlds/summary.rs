@@ -9,11 +9,13 @@ use recording::chunk::FactKind;
 use recording::worlds::WorldRow;
 use report::{WorldsCounter, WorldsHeadline, WorldsShares, WorldsSummary};
 
-use super::judge::{Class, first_line, median};
+use super::judge::{Class, first_line, judge_itself, median};
 use crate::show::view::headlines;
 
 /// A headline metric is right within this.
 const HEADLINE: f64 = 0.05;
+/// What stands in the place of a workload where real runs are judged by each other.
+const ITSELF: &str = "each real run by the others";
 /// How many names of counters that only one side has are told.
 const NAMES: usize = 12;
 
@@ -53,29 +55,36 @@ fn class(row: &WorldRow) -> Option<Class> {
     Class::named(&row.class)
 }
 
-/// Each workload under limits and under global pressure, and below them all together.
+/// Each workload under limits and under global pressure, below them all together, and what a model could reach.
 fn shares(rows: &[WorldRow]) -> Vec<WorldsShares> {
-    let mut groups: BTreeMap<(&str, &str), Vec<&WorldRow>> = BTreeMap::new();
-    for row in rows.iter().filter(|row| row.kind != FactKind::Run.name() && class(row).is_some()) {
-        groups.entry((&row.scope, &row.workload)).or_default().push(row);
-        groups.entry((&row.scope, "all")).or_default().push(row);
+    let mut groups: BTreeMap<(&str, &str), (BTreeSet<u64>, Vec<Class>)> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.kind != FactKind::Run.name()) {
+        let Some(class) = class(row) else { continue };
+        let itself = if class.is_judged() { judge_itself(&row.real) } else { Vec::new() };
+        for (workload, classes) in [(&*row.workload, &[class][..]), ("all", &[class]), (ITSELF, &itself)] {
+            if !classes.is_empty() {
+                let (seeds, all) = groups.entry((&row.scope, workload)).or_default();
+                seeds.insert(row.seed);
+                all.extend(classes);
+            }
+        }
     }
-    // "all" comes behind the workloads of its scope.
-    let mut shares: Vec<WorldsShares> = groups.into_iter().map(|(key, rows)| share(key, &rows)).collect();
-    shares.sort_by_key(|share| (share.scope == "global", share.workload == "all", share.workload.clone()));
+    let share = |((scope, workload), (seeds, classes)): ((&str, &str), (BTreeSet<u64>, Vec<Class>))| {
+        let count = |wanted: Class| classes.iter().filter(|class| **class == wanted).count();
+        WorldsShares {
+            scope: scope.to_owned(),
+            workload: workload.to_owned(),
+            worlds: seeds.len(),
+            near: [Class::Spread, Class::Within2, Class::Within10, Class::Within25, Class::Beyond].map(count),
+            small: count(Class::Small),
+        }
+    };
+    let mut shares: Vec<WorldsShares> = groups.into_iter().map(share).collect();
+    // Behind the workloads of a scope.
+    let place =
+        |name: &str| ["all", ITSELF].iter().position(|last| *last == name).map_or(0, |place| place + 1);
+    shares.sort_by_key(|share| (share.scope == "global", place(&share.workload), share.workload.clone()));
     shares
-}
-
-fn share((scope, workload): (&str, &str), rows: &[&WorldRow]) -> WorldsShares {
-    let count = |wanted: Class| rows.iter().filter(|row| class(row) == Some(wanted)).count();
-    let near = [Class::Spread, Class::Within2, Class::Within10, Class::Within25, Class::Beyond].map(count);
-    WorldsShares {
-        scope: scope.to_owned(),
-        workload: workload.to_owned(),
-        worlds: distinct(rows.iter().copied()),
-        near,
-        small: count(Class::Small),
-    }
 }
 
 fn headline_metrics(rows: &[WorldRow]) -> Vec<WorldsHeadline> {

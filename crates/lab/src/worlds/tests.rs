@@ -74,6 +74,24 @@ fn worlds_are_judged_once_and_more_of_them_come_behind() {
     assert_eq!(table(&out)[..rows.len()], rows);
 }
 
+/// What a model could reach is told where a kernel ran more than twice.
+#[test]
+fn real_runs_are_judged_by_each_other_where_there_are_three() {
+    for (repeats, rows) in [(2, 0), (3, 1)] {
+        let folder = TempDir::new().unwrap();
+        let request = WorldsRequest { repeats: Some(repeats), ..request("1..1") };
+        let (summary, _) = request.plan().unwrap().run(&folder.path().join("worlds"), &control()).unwrap();
+        let itself = |share: &&report::WorldsShares| share.workload == "each real run by the others";
+        let found: Vec<_> = summary.shares.iter().filter(itself).collect();
+        assert_eq!(found.len(), rows, "{repeats}");
+        for share in found {
+            let judged: usize = share.near.iter().sum();
+            assert!(judged > 30 && judged.is_multiple_of(3), "{share:?}");
+            assert_eq!(share.worlds, 1);
+        }
+    }
+}
+
 #[test]
 fn what_was_measured_is_taken_from_another_folder() {
     let folder = TempDir::new().unwrap();

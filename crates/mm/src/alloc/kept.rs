@@ -48,7 +48,8 @@ pub(super) fn free_at_boot(zone: &mut Zone, layout: &ZoneLayout, frames: &mut Fr
     let whole = |end: u32| end.next_multiple_of(LARGEST_ORDER.pages());
     let unmovable_end = if kept + between == 0 { start } else { whole(start + unmovable + between) };
     let reclaimable_end = if reclaimable == 0 { unmovable_end } else { whole(unmovable_end + reclaimable) };
-    let own_end = if own == 0 { reclaimable_end } else { reclaimable_end + own + pages_of(&layout.left_movable) };
+    let own_end =
+        if own == 0 { reclaimable_end } else { reclaimable_end + own + pages_of(&layout.left_movable) };
     if own_end > end || kept < reclaimable + own {
         return Err(format!(
             "boot keeps {kept} of {} pages of zone {} and leaves {between} free between them: nothing is left",

@@ -43,6 +43,23 @@ fn blocks_are_left_free_between_kept_pages_and_the_rest_in_front_of_movable_ones
     assert_eq!(free(&mem, MigrateType::Movable), [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7]);
 }
 
+/// Of two movable pageblocks 1,200 pages are free, as a program lies in the rest: single pages come from there, and no
+/// whole block is broken.
+#[test]
+fn parts_of_movable_blocks_are_left_free_beside_a_program() {
+    let zone = ZoneLayout {
+        kept_by_kernel: Pages(1_500),
+        kept_reclaimable: Pages(100),
+        left_movable: [0, 0, 0, 0, 1, 1, 0, 1, 0, 2],
+        ..ZoneLayout::new(ZoneKind::Normal, Pages(10 * 1024))
+    };
+    let mem = boot(zone).unwrap();
+    mem.check().unwrap();
+    // 848 of them are the program's, and 552 are kept in front.
+    assert_eq!(free(&mem, MigrateType::Movable), [0, 0, 0, 0, 1, 1, 0, 1, 0, 2, 6]);
+    assert_eq!(mem.zones()[0].free_area.free_pages(), 10 * 1024 - 1_500);
+}
+
 #[test]
 fn more_free_blocks_than_lie_between_kept_pages_are_refused() {
     let zone = ZoneLayout {

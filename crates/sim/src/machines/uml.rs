@@ -200,7 +200,9 @@ const fn file_cost(follow: FollowTables, reads: OldReads) -> FileCost {
     let mut process = process_cost(follow, reads);
     let inherited = inherited_reads(follow, reads);
     let (before, after, used, run) = match follow {
-        FollowTables::ByEntry => (53, 198, [37, 22], RunCost { faults: 100, anon: 0, allocated: 40, freed: 20 }),
+        FollowTables::ByEntry => {
+            (53, 198, [37, 22], RunCost { faults: 100, anon: 0, allocated: 40, freed: 20 })
+        }
         FollowTables::ByRun => (38, 76, [21, 17], RunCost { faults: 65, anon: 0, allocated: 70, freed: 23 }),
     };
     process.used = used;
