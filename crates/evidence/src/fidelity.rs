@@ -77,8 +77,10 @@ fn ceiling(ran: &Ran) -> String {
             let is = |ceiling: &&Ceiling| {
                 ceiling.scope == scope && kernel.is_none_or(|kernel| kernel == ceiling.kernel)
             };
-            let counts = ran.ceiling.iter().filter(is).map(near);
-            within(counts.fold([0; 5], |sum, near| std::array::from_fn(|place| sum[place] + near[place])))
+            let near = ran.ceiling.iter().filter(is).map(near);
+            let sum =
+                near.fold([0; 5], |sum: Near, near| std::array::from_fn(|place| sum[place] + near[place]));
+            parts(sum, &[2, 3, 4])
         };
         let cells = kernels.iter().map(|kernel| of(Some(kernel))).chain([of(None)]);
         std::iter::once(title.to_owned()).chain(cells).collect::<Vec<_>>()
@@ -172,10 +174,14 @@ fn mechanisms(known: &[KnownError]) -> String {
 
 /// Percent within 2 %, and within 10 %.
 fn within(near: Near) -> String {
+    parts(near, &[2, 3])
+}
+
+/// Percent of the first so many classes together.
+fn parts(near: Near, firsts: &[usize]) -> String {
     let all: usize = near.iter().sum();
-    let percent = |count: usize| (100 * count + all / 2) / all;
-    let (two, ten) = (near[0] + near[1], near[0] + near[1] + near[2]);
-    if all == 0 { "-".to_owned() } else { format!("{} / {}", percent(two), percent(ten)) }
+    let percent = |first: &usize| ((100 * near[..*first].iter().sum::<usize>() + all / 2) / all).to_string();
+    if all == 0 { "-".to_owned() } else { firsts.iter().map(percent).collect::<Vec<_>>().join(" / ") }
 }
 
 fn workloads(known: &[KnownError]) -> String {

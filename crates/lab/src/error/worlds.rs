@@ -43,6 +43,14 @@ pub enum WorldsError {
     /// A place where worlds do not run.
     #[error("worlds do not run on `{0}`, which has the memory that it has")]
     NotThere(String),
+    /// Guests of several hosts.
+    #[error("worlds {first} and {second} of that folder were judged on different machines")]
+    Machines {
+        /// The first of the worlds asked for.
+        first: u64,
+        /// One of another machine.
+        second: u64,
+    },
     /// A kernel by its path, and no model named beside it.
     #[error("`{0}` does not tell which kernel of the model stands beside it")]
     NoModel(String),
@@ -143,6 +151,9 @@ impl WorldsError {
             Self::WorkloadTwice(_) => "leave one of them out".to_owned(),
             Self::NotThere(_) => {
                 "boot a guest by `--on uml:6.12`, or run the model alone by `--on sim`".to_owned()
+            }
+            Self::Machines { first, second } => {
+                format!("ask for them apart, `--seeds {first}..{}`, or name one by `--machine`", second - 1)
             }
             Self::NoModel(_) => "name it, as in `--kernel linux-6.12`".to_owned(),
             Self::Against(_) => "leave one of them out".to_owned(),

@@ -5,6 +5,7 @@
 //! their seeds. Seeds are not part of the plan: more of them can be asked for later.
 
 use std::fs::{self, File, TryLockError};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use recording::RecordingError;
@@ -79,12 +80,24 @@ pub(super) fn rows_there(path: &Path) -> Result<Vec<WorldRow>, LabError> {
     if path.join(UNMERGED).is_dir() { rows(path) } else { Ok(read_worlds(&path.join(TABLE))?) }
 }
 
-/// The machine of the model's side, where it is another than `guest-uml`.
-pub(super) fn machine_of(rows: &[WorldRow]) -> Option<String> {
-    let model = |row: &&WorldRow| row.kind == FactKind::Run.name() && row.counter == "model";
-    let (_, rest) = rows.iter().find(model)?.text.as_deref()?.split_once(" --machine ")?;
-    let machine = rest.split_whitespace().next()?;
-    (machine != UML_MACHINE).then(|| machine.to_owned())
+/// The machine of the model's side of these worlds, where it is another than `guest-uml`.
+///
+/// # Errors
+/// They were judged on several.
+pub(super) fn machine_of(
+    rows: &[WorldRow],
+    seeds: &RangeInclusive<u64>,
+) -> Result<Option<String>, WorldsError> {
+    let models = rows.iter().filter(|row| row.kind == FactKind::Run.name() && row.counter == "model");
+    let mut machines = models.filter(|row| seeds.contains(&row.seed)).filter_map(|row| {
+        let (_, rest) = row.text.as_deref()?.split_once(" --machine ")?;
+        Some((row.seed, rest.split_whitespace().next()?))
+    });
+    let Some((first, machine)) = machines.next() else { return Ok(None) };
+    match machines.find(|(_, other)| *other != machine) {
+        Some((second, _)) => Err(WorldsError::Machines { first, second }),
+        None => Ok((machine != UML_MACHINE).then(|| machine.to_owned())),
+    }
 }
 
 /// All rows of a folder, world after world; none of a new one.

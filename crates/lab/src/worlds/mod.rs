@@ -145,9 +145,13 @@ impl WorldsRequest {
         if let Some(machine) = &machine {
             MachineSpec::parse(machine)?;
         }
+        let seeds = seeds(&self.seeds)?;
         let known = self.real_of.as_deref().map(folder::rows_there).transpose()?;
         if machine.is_none() && matches!(backend, Backend::Uml(_)) {
-            machine = known.as_deref().map_or_else(guest_here, folder::machine_of);
+            machine = match known.as_deref() {
+                Some(known) => folder::machine_of(known, &seeds)?,
+                None => guest_here(),
+            };
         }
         let (real, kernel) = match &backend {
             Backend::Host => return Err(WorldsError::NotThere(backend.to_string()).into()),
@@ -171,7 +175,7 @@ impl WorldsRequest {
         Ok(WorldsPlan {
             real,
             model: Side::of_model(kernel, machine),
-            seeds: seeds(&self.seeds)?,
+            seeds,
             workloads: workloads(&self.workloads)?,
             time: self.time.as_deref().map(time).transpose()?,
             known: known.unwrap_or_default(),

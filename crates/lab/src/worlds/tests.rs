@@ -112,6 +112,29 @@ fn what_was_measured_is_taken_from_another_folder() {
     assert_ne!(pages(3), &vec![7.0, 7.0], "it is not in the other folder, and ran");
 }
 
+/// Worlds 1071 and on were judged anew as if guests were as fast as when world 991 ran.
+#[test]
+fn worlds_of_several_machines_are_not_judged_anew_as_if_on_one() {
+    let folder = TempDir::new().unwrap();
+    let first = folder.path().join("first");
+    request("1..2").plan().unwrap().run(&first, &control()).unwrap();
+    let mut rows = table(&first);
+    for row in rows.iter_mut().filter(|row| row.seed == 2 && row.counter == "model") {
+        row.text = row.text.take().map(|text| text.replace("guest-uml", "guest-uml+cpus=1"));
+    }
+    recording::worlds::write_worlds(&first.join(TABLE), &rows).unwrap();
+    let again = |seeds: &str| WorldsRequest {
+        backend: Some("uml:6.12".to_owned()),
+        kernel: None,
+        against: None,
+        real_of: Some(first.clone()),
+        ..request(seeds)
+    };
+    assert!(again("2..2").plan().is_ok());
+    let refused = again("1..2").plan().unwrap_err().to_string();
+    assert_eq!(refused, "worlds 1 and 2 of that folder were judged on different machines");
+}
+
 #[test]
 fn a_stopped_call_keeps_what_has_ended_and_the_next_goes_on() {
     let folder = TempDir::new().unwrap();
