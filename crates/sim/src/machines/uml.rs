@@ -259,8 +259,8 @@ struct MeasuredKernel {
     /// eight boots with 100 to 900 MiB, on ext4 and XFS. Larger ones, one at most in nearly all, are left
     /// out. They hold 2,000 to 7,300 pages, whatever the memory.
     left_free: [u16; 10],
-    /// The same in movable pageblocks: the middle of six boots of 150 to 800 MiB, with [`WATCHER_PAGES`], which the
-    /// first process of the model takes from these. What lay in whole blocks there is 640 to 1,270 pages.
+    /// The same in movable pageblocks, as many pages as six boots of 150 to 800 MiB have free in parts of them in the
+    /// middle (640 to 1,270), and [`WATCHER_PAGES`], which the first process of the model takes from these.
     left_movable: [u16; 10],
     /// `CONFIG_PREEMPT_*` of its package: User-Mode Linux has no other one up to 6.12, and none lazy.
     preemption: BuiltPreemption,
