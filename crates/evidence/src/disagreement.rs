@@ -13,7 +13,7 @@ use recording::worlds::WorldRow;
 use crate::worlds::{Judged, age, is_run};
 
 /// How many are kept.
-const KEPT: usize = 10;
+const KEPT: usize = 7;
 
 /// A counter that is more than 10 % off in some worlds.
 #[derive(Debug, Clone, PartialEq)]
