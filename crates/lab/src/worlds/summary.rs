@@ -55,36 +55,45 @@ fn class(row: &WorldRow) -> Option<Class> {
     Class::named(&row.class)
 }
 
+/// Counters of some worlds.
+#[derive(Debug, Default)]
+struct Counted {
+    seeds: BTreeSet<u64>,
+    classes: Vec<Class>,
+}
+
 /// Each workload under limits and under global pressure, below them all together, and what a model could reach.
 fn shares(rows: &[WorldRow]) -> Vec<WorldsShares> {
-    let mut groups: BTreeMap<(&str, &str), (BTreeSet<u64>, Vec<Class>)> = BTreeMap::new();
+    let mut groups: BTreeMap<(&str, &str), Counted> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.kind != FactKind::Run.name()) {
         let Some(class) = class(row) else { continue };
         let itself = if class.is_judged() { judge_itself(&row.real) } else { Vec::new() };
         for (workload, classes) in [(&*row.workload, &[class][..]), ("all", &[class]), (ITSELF, &itself)] {
             if !classes.is_empty() {
-                let (seeds, all) = groups.entry((&row.scope, workload)).or_default();
-                seeds.insert(row.seed);
-                all.extend(classes);
+                let counted = groups.entry((&row.scope, workload)).or_default();
+                counted.seeds.insert(row.seed);
+                counted.classes.extend(classes);
             }
         }
     }
-    let share = |((scope, workload), (seeds, classes)): ((&str, &str), (BTreeSet<u64>, Vec<Class>))| {
-        let count = |wanted: Class| classes.iter().filter(|class| **class == wanted).count();
-        WorldsShares {
-            scope: scope.to_owned(),
-            workload: workload.to_owned(),
-            worlds: seeds.len(),
-            near: [Class::Spread, Class::Within2, Class::Within10, Class::Within25, Class::Beyond].map(count),
-            small: count(Class::Small),
-        }
-    };
-    let mut shares: Vec<WorldsShares> = groups.into_iter().map(share).collect();
+    let mut shares: Vec<WorldsShares> =
+        groups.into_iter().map(|(key, counted)| share(key, &counted)).collect();
     // Behind the workloads of a scope.
     let place =
         |name: &str| ["all", ITSELF].iter().position(|last| *last == name).map_or(0, |place| place + 1);
     shares.sort_by_key(|share| (share.scope == "global", place(&share.workload), share.workload.clone()));
     shares
+}
+
+fn share((scope, workload): (&str, &str), counted: &Counted) -> WorldsShares {
+    let count = |wanted: Class| counted.classes.iter().filter(|class| **class == wanted).count();
+    WorldsShares {
+        scope: scope.to_owned(),
+        workload: workload.to_owned(),
+        worlds: counted.seeds.len(),
+        near: [Class::Spread, Class::Within2, Class::Within10, Class::Within25, Class::Beyond].map(count),
+        small: count(Class::Small),
+    }
 }
 
 fn headline_metrics(rows: &[WorldRow]) -> Vec<WorldsHeadline> {
