@@ -1,7 +1,7 @@
 //! `docs/fidelity.md`: how near the model is to real kernels, from what the repository keeps. Nothing runs for it.
 //!
-//! The text is `data/fidelity.md`. Lines in it stand for what is made here: `{{worlds}}` for what ran, `{{ceiling}}` for
-//! how near a kernel is to itself, `{{figure}}` and
+//! The text is `data/fidelity.md`. Lines in it stand for what is made here: `{{worlds}}` for what ran, `{{ceiling}}`
+//! for how near a kernel is to itself, `{{figure}}` and
 //! `{{mechanisms}}` for counters by mechanism, `{{workloads}}` for counts by workload, `{{largest}}` for the largest
 //! disagreements, `{{tuned}}` for the rows that the model was fitted to. Neighbours: `worlds.rs` and `hits.rs`, which
 //! make what is kept.

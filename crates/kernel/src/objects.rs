@@ -84,7 +84,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.free_stacks(stacks);
     }
 
-    /// The program has ended, or dropped caches before it begins. On one CPU the monitor's turn ends every grace period.
+    /// The program has ended, or dropped caches before it begins. On one CPU the monitor's turn ends each grace period.
     pub fn monitor_takes_over(&self) {
         if self.is_uniprocessor() {
             let stacks = std::mem::take(&mut self.shared.processes.borrow_mut().stacks);

@@ -9,8 +9,8 @@ use crate::machine::{CostOp, Machine};
 use crate::tasks::process::Process;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// Frees a process's anonymous memory (`exit_mmap`). What waits in the batches of this CPU goes onto the lists before
-    /// (`lru_add_drain`), and what the mappings of files were used for behind that as their pages are let go.
+    /// Frees a process's anonymous memory (`exit_mmap`). What waits in the batches of this CPU goes onto the lists
+    /// before (`lru_add_drain`), and again as the pages are let go: mapped ones of files may have been accessed.
     pub(crate) fn unmap_all(&self, process: &Process) {
         let cpu = self.machine().current_cpu();
         self.mem(|mem| mem.lru_drain(cpu));
