@@ -20,7 +20,7 @@ fn the_first_lines_say_how_many_seconds_were_spent_in_waits_that_nothing_could_e
     let text = scene.data(&format!("-q explain {READERS}"));
     let first = paragraph(&text);
     assert!(first.starts_with("Tasks spent "), "{first}");
-    insta::assert_snapshot!(first, @"Tasks spent 228 ms in waits that nothing could end: 54 % of 423.5 ms that the allocator and reclaim made tasks wait. They were 5 tasks `reader*` in phase `read_done`: 8 times in `congestion_wait` until its timeout, 17.09 ms each, while nothing was under way that could have woken them; another kind is below. All waiting of all tasks, disks included, was 5.545 s: 3.723 s of 8 tasks `writer*` in `balance_dirty_pages`, 1.338 s of 8 tasks `reader*` in `folio_wait_locked` and 279.5 ms of `kswapd0` in `congestion_wait`. Reclaim freed 39644 pages (155 MiB), 88 % of them by tasks themselves in 547 allocation stalls of 28.3 ms altogether and pauses between them of 139 ms.");
+    insta::assert_snapshot!(first, @"Tasks spent 218.4 ms in waits that nothing could end: 55 % of 398.1 ms that the allocator and reclaim made tasks wait. They were 4 tasks `reader*` in phase `read_done`: 8 times in `congestion_wait` until its timeout, 14.94 ms each, while nothing was under way that could have woken them; another kind is below. All waiting of all tasks, disks included, was 5.506 s: 3.713 s of 8 tasks `writer*` in `balance_dirty_pages` and 1.341 s of 8 tasks `reader*` in `folio_wait_locked`. Reclaim freed 39706 pages (155 MiB), 86 % of them by tasks themselves in 538 allocation stalls of 28.57 ms altogether and pauses between them of 119.7 ms.");
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn memory_low_did_or_did_not_protect_and_the_paragraph_says_why() {
         why("linux-6.12", "20M", PARENT),
     ];
     insta::assert_snapshot!(told.join("\n"), @"
-    linux-5.4 low=4M : 4 MiB on cgroup `A` protected a part: it used 16.1 MiB at most, and what is above its protection reclaim may take, since Linux 5.4 the less the nearer it is; 1612 of its pages were reclaimed, 1611 came back. No walk of reclaim found it below its protection.
+    linux-5.4 low=4M : 4 MiB on cgroup `A` protected a part: it used 16.2 MiB at most, and what is above its protection reclaim may take, since Linux 5.4 the less the nearer it is; 1606 of its pages were reclaimed, 1605 came back. No walk of reclaim found it below its protection.
     linux-5.4 low=20M : 20 MiB on cgroup `A` protected it: it used 16.3 MiB at most, so every walk of reclaim could pass it by; it lost nothing while 75404 pages were taken elsewhere. Reclaim passed it by 1930 times for it.
     linux-6.12 low=4M : 4 MiB on cgroup `A` was not what kept its pages: it used 16.3 MiB at most, more than is protected, and yet reclaim took none of it: no active list was opened in the whole run, so inactive pages of others were enough. No walk of reclaim found it below its protection.
     linux-6.12 low=4M --param topology=parent --param limit=48M: 4 MiB on cgroup `P/A` protected a part: it used 16.2 MiB at most, and what is above its protection reclaim may take, since Linux 5.4 the less the nearer it is: it went down to 7.66 MiB; 2393 of its pages were reclaimed, 2392 came back. No walk of reclaim found it below its protection.
@@ -63,9 +63,9 @@ fn a_page_has_the_same_story_in_a_run_and_in_its_recording() {
     the story of page 5 of `hot`
     Page 5 of `hot` came into memory 6.54 ms into the run, for `hot`. It was evicted
     by `kswapd0` 39.77 ms into the run for the machine at priority 8 (not
-    referenced), 30.7 ms after its last access and 5.184 ms after it was taken off
-    the active list. 61.33 ms later `reread` asked for it again, after a distance of
-    1575 pages (not activated: distance beyond the active list). At the end of the
+    referenced), 30.7 ms after its last access and 5.192 ms after it was taken off
+    the active list. 61.45 ms later `reread` asked for it again, after a distance of
+    1562 pages (not activated: distance beyond the active list). At the end of the
     run it was in memory.
              at  by       what
      0.006540 s  hot      comes into the page cache, charged to `A`
@@ -73,15 +73,15 @@ fn a_page_has_the_same_story_in_a_run_and_in_its_recording() {
      0.006574 s  hot      is accessed: referenced
      0.009071 s  hot      is accessed: activated
      0.009071 s  hot      goes to the active list: activated
-     0.034591 s  kswapd0  goes from the active list to the inactive one for the
+     0.034583 s  kswapd0  goes from the active list to the inactive one for the
                           machine at priority 10
      0.039775 s  kswapd0  is evicted for the machine at priority 8: not referenced
      0.039775 s  kswapd0  leaves the page cache: reclaimed
-     0.101100 s  reread   comes into the page cache, charged to `A`
-     0.101100 s  reread   is asked for again after 1575 pages: not activated:
+     0.101229 s  reread   comes into the page cache, charged to `A`
+     0.101229 s  reread   is asked for again after 1562 pages: not activated:
                           distance beyond the active list
-     0.101100 s  reread   is on the inactive list
-     0.101134 s  reread   is accessed: referenced
+     0.101229 s  reread   is on the inactive list
+     0.101263 s  reread   is accessed: referenced
     ");
 }
 

@@ -129,7 +129,7 @@ mod tests {
                 _ => left_by(
                     spec.name,
                     &["linux-4.20-rc1", "linux-4.20-rc1+nofragment+watermark-boost-v2+fragment-stall"],
-                    "128M",
+                    "144M",
                     &["advice=madvise", "order=rounds"],
                 ),
             };
