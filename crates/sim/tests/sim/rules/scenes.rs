@@ -84,11 +84,11 @@ pub const SCENES: &[Scene] = &[
     PLAIN,
     Scene { name: "page cache on XFS", filesystem: Filesystem::Xfs, ..PLAIN },
     Scene { name: "limits and protection", play: |linux| Box::pin(limits(linux)), ..PLAIN },
-    Scene { name: "small files on ext4", play: |linux| Box::pin(small_files(linux)), ..PLAIN },
+    Scene { name: "small files on ext4", play: |linux| Box::pin(small_files(linux, 1500, 2500)), ..PLAIN },
     Scene {
         name: "small files on XFS",
         filesystem: Filesystem::Xfs,
-        play: |linux| Box::pin(small_files(linux)),
+        play: |linux| Box::pin(small_files(linux, 1100, 2500)),
         ..PLAIN
     },
     Scene {
@@ -362,12 +362,12 @@ async fn create(linux: SimKernel, group: &'static str, count: u64) {
 }
 
 /// Many small files beside page cache, in a group with a limit and outside.
-async fn small_files(linux: SimKernel) {
+async fn small_files(linux: SimKernel, limited: u64, free: u64) {
     group(&linux, "A").await;
     limit(&linux, "A", "memory.max", "3M").await;
     let tasks: Vec<Play> = vec![
-        Box::pin(create(linux.clone(), "A", 1500)),
-        Box::pin(create(linux.clone(), "", 2500)),
+        Box::pin(create(linux.clone(), "A", limited)),
+        Box::pin(create(linux.clone(), "", free)),
         Box::pin(reader(linux.clone(), "", 6 * MIB, 24 * MIB, 4)),
     ];
     together(&linux, tasks).await;
