@@ -39,7 +39,8 @@ const SERIES: [&str; 4] = [
 const FIRST: [&str; 3] = ["linux-7.2", "linux-7.2+lru-gen", "linux-2.6.32"];
 
 /// Where pairs show that do not in the first scene on the first version, by how their text begins: a scene and a
-/// version. It only saves time: where it is wrong, all are tried as if it was not there, and the table says how many were.
+/// version. It only saves time: where it is wrong, all are tried as if it was not there, and the table tells how many
+/// tries it took.
 #[rustfmt::skip] // A table.
 const TRIED_FIRST: &[(&str, &str, &str)] = &[
     ("EvictionAge(", "limits and protection", "linux-6.1"),
