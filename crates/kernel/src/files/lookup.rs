@@ -253,16 +253,22 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 })
             };
             inode.opens.set(inode.opens.get() + 1);
-            if self.mem(|mem| mem.fs.vfs.has_inode(inode.mapping) || mem.recycle_inode(inode.mapping)) {
+            if self.is_in_memory(&inode) {
                 return Ok(inode);
             }
             let filled = self.fill_inode(process, &inode, false).await;
-            if filled.is_ok() && !inode.gone.get() {
+            // Whoever else brought it in may have had no more use for it, so that it was evicted meanwhile.
+            if filled.is_ok() && !inode.gone.get() && self.is_in_memory(&inode) {
                 return Ok(inode);
             }
             self.put_inode_and(&inode, None);
             filled?;
         }
+    }
+
+    /// Whether an inode can be used: one that was evicted and not freed is in use again.
+    fn is_in_memory(&self, inode: &Inode) -> bool {
+        self.mem(|mem| mem.fs.vfs.has_inode(inode.mapping) || mem.recycle_inode(inode.mapping))
     }
 
     /// Gives an inode that is new in memory its place on the disk and its objects.

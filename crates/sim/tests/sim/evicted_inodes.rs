@@ -1,10 +1,11 @@
-//! Reclaimers that wait for inodes of XFS, up to 5.8: for a lock or a write, and not for each other's looks.
+//! Inodes of XFS that were evicted and are still in memory: reclaimers that wait for them up to 5.8, and tasks that find
+//! them.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use kernel::{Filesystem, WaitReason};
-use pagetide_sim::run::run;
+use pagetide_sim::run::{Checks, run, verify};
 use pagetide_sim::{Program, SimRun, machines};
 use units::Bytes;
 use workload::Workload;
@@ -24,4 +25,27 @@ fn who_finds_a_group_of_inodes_locked_wakes_nobody() {
     let waits = result.stalls.iter().filter(|stall| stall.reason == WaitReason::InodeReclaim);
     let count: u64 = waits.map(|stall| stall.count).sum();
     assert!((1..FILES).contains(&count), "{count} waits for inodes of {FILES} files");
+}
+
+/// Two tasks brought in one inode. While the second waited for memory, the first had no more use for it; what the
+/// second was handed then was evicted (worlds 3240 and 4558 of the model).
+#[test]
+fn an_inode_that_was_evicted_while_a_look_up_waited_for_memory_is_in_use_again() {
+    let kernel = mm::Version::parse("linux-4.19").expect("a preset");
+    let (hardware, layout) = machines::build("vm-2cpu+cpus=4", Bytes(8 << 20), &kernel).expect("a machine");
+    let params = [
+        ("file_size", "1"),
+        ("per_directory", "9"),
+        ("pin_from", "908k"),
+        ("pin_step", "1988k"),
+        ("pin_to", "4568k"),
+        ("processes", "21"),
+    ];
+    let workload = Workload::new("inode-storm", params).expect("its parameters");
+    let program = Program::Workload(workload.clone());
+    let swap = "zram:15M,disk:1M".parse().expect("areas");
+    let filesystem = Filesystem::Xfs;
+    let spec = SimRun { swap, filesystem, ..SimRun::new(program, kernel, hardware, layout) };
+    let run = |system| async move { workload.run(system).await };
+    verify(&spec, Checks::EveryEvent, run).expect("no invariant is broken");
 }
