@@ -1,5 +1,5 @@
-//! Inodes of XFS that were evicted and are still in memory: reclaimers that wait for them up to 5.8, and tasks that find
-//! them.
+//! Inodes of XFS that were evicted and are still in memory: reclaimers that wait for them up to 5.8 (for a lock or a
+//! write, and not for each other's looks), and tasks that find them.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
