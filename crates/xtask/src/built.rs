@@ -9,14 +9,29 @@ use std::process::{Command, Stdio};
 use crate::checkout::{root, target};
 use crate::step::{Outcome, cargo};
 
-/// What `cargo xtask test` builds without optimising for users: all that `cargo test` runs. Fewer packages would have
-/// other features of their dependencies, and so compile them once more.
-const DEBUG: [&str; 7] = ["build", "--workspace", "--lib", "--bins", "--tests", "--examples", "--locked"];
-const RELEASE: [&str; 5] = ["build", "-p", "pagetide-cli", "--release", "--locked"];
+/// What users run and all that tests run, in one build: tests are of what users get. The program alone would have other
+/// features of its dependencies, and so compile them once more.
+const EVERYTHING: [&str; 8] =
+    ["build", "--workspace", "--lib", "--bins", "--tests", "--examples", "--release", "--locked"];
+const PROGRAM: [&str; 4] = ["build", "-p", "pagetide-cli", "--locked"];
 
-/// Builds it as a `debug` or `release` build.
+/// Builds the program and all tests, as a release build.
+pub(crate) fn everything() -> Outcome {
+    cargo(&EVERYTHING, &[])
+}
+
+/// Builds the program as a release build, and goes on with `run`.
+pub(crate) fn then(run: impl FnOnce() -> Outcome) -> Outcome {
+    match build("release") {
+        Outcome::Passed(_) => run(),
+        failed => failed,
+    }
+}
+
+/// Builds the program as a `debug` or `release` build.
 pub(crate) fn build(profile: &str) -> Outcome {
-    if profile == "release" { cargo(&RELEASE, &[]) } else { cargo(&DEBUG, &[]) }
+    let how = if profile == "release" { &["--release"][..] } else { &[] };
+    cargo(&[&PROGRAM, how].concat(), &[])
 }
 
 /// Runs it to a successful end and returns what it printed on standard output.

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::built::{self, binary};
+use crate::built::binary;
 use crate::checkout::root;
 use crate::say::say;
 use crate::step::Outcome;
@@ -35,9 +35,6 @@ pub(crate) enum Mode {
 
 /// Runs the commands of all pages and compares or replaces what stands there.
 pub(crate) fn run(mode: Mode) -> Outcome {
-    if let Outcome::Failed(why) = built::build("release") {
-        return Outcome::Failed(why);
-    }
     let stage = std::env::temp_dir().join(format!("pagetide-docs-{}", std::process::id()));
     let mut wrong = Vec::new();
     for page in pages() {

@@ -1,7 +1,7 @@
 //! `cargo xtask test full`: everything that `cargo xtask test` does, and what takes hours.
 //!
-//! The site of documents, the playground in a browser, many more random worlds in a release build, rows that the model
-//! was fitted to, the tables of `docs/cases`, and wrong code put before the tests of `mm`.
+//! The site of documents, the playground in a browser, a debug build, many more random worlds, rows that the model was
+//! fitted to, the tables of `docs/cases`, and wrong code put before the tests of `mm`.
 //! When all of it has passed, a file below cargo's target folder says of which commit; `cargo xtask test` ends with it.
 //! Left out: who else ran it, and where.
 
@@ -12,6 +12,7 @@ use std::process::Command;
 use crate::book;
 use crate::built;
 use crate::checkout::{commit, target};
+use crate::determinism;
 use crate::mutants;
 use crate::playground;
 use crate::say::say;
@@ -32,9 +33,6 @@ pub(crate) fn check_worlds() -> Outcome {
 
 /// Runs worlds in the release build, which says how far it is and what it finds.
 fn check(seeds: &str) -> Outcome {
-    if let Outcome::Failed(why) = built::build("release") {
-        return Outcome::Failed(why);
-    }
     let arguments = ["worlds", "--on", "sim", "--check", "--seeds", seeds];
     let mut worlds = Command::new(built::binary("release"));
     worlds.args(arguments);
@@ -46,7 +44,7 @@ fn check(seeds: &str) -> Outcome {
 }
 
 /// The steps behind those of an ordinary test.
-pub(crate) const STEPS: usize = 8;
+pub(crate) const STEPS: usize = 9;
 
 /// Adds them to `report`, and notes it if all have passed.
 pub(crate) fn test(report: &mut Report) {
@@ -56,6 +54,7 @@ pub(crate) fn test(report: &mut Report) {
     report.step("benches, once each", || {
         cargo(&["test", "--workspace", "--bench", "*", "--locked", "--", "--test"], &[])
     });
+    report.step("determinism of a debug build", || determinism::check(&["debug"]));
     report.step("many worlds of the model", || check(MORE_CHECKED));
     report.step("many worlds", || {
         let arguments = ["test", "--package=pagetide-sim", "--release", "--locked", "--test=sim", "every_"];
@@ -67,10 +66,7 @@ pub(crate) fn test(report: &mut Report) {
     });
     report.step("cases", || {
         let run = ["run", "--package=pagetide-evidence", "--release", "--locked", "--", "cases", "--check"];
-        match built::build("release") {
-            Outcome::Passed(_) => cargo(&run, &[]),
-            failed => failed,
-        }
+        built::then(|| cargo(&run, &[]))
     });
     report.step("mutants", || mutants::run(&[]));
     if report.all_passed() {

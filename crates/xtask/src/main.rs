@@ -72,13 +72,13 @@ fn main() -> ExitCode {
             report.tell_times();
             report
         }
-        ["instructions", ref rest @ ..] => only("instructions", || instructions::run(rest)),
-        ["determinism"] => only("determinism", determinism::check),
+        ["instructions", ref rest @ ..] => only("instructions", || built::then(|| instructions::run(rest))),
+        ["determinism"] => only("determinism", || built::then(|| determinism::check(&["debug"]))),
         ["dist", ref rest @ ..] => dist::run(rest),
-        ["python"] => only("the Python package", python::test),
+        ["python"] => only("the Python package", || built::then(python::test)),
         ["playground"] => only("the playground", playground::make),
         ["playground", "test"] => only("the playground in a browser", playground::test),
-        ["docs"] => only("documents", || docs::run(Mode::Write)),
+        ["docs"] => only("documents", || built::then(|| docs::run(Mode::Write))),
         ["book"] => only("a site of the documents", book::make),
         ["weight", ref rest @ ..] => return weight::run(rest),
         ["sizes", ref programs @ ..] => only("sizes of real programs", || {
@@ -95,32 +95,33 @@ fn main() -> ExitCode {
 }
 
 /// The steps that every change must pass, of `more` beyond them. Two lanes run at the same time, as a build waits for
-/// its last crates and a test for a kernel: what is built for tests, and what is built for users.
+/// its last crates and a test for a kernel: first what compiles, then what runs.
 fn test(more: usize) -> Report {
-    const TESTS: Lane<'_> = &[
+    const BUILD: Lane<'_> = &[("build", built::everything)];
+    const LINTS: Lane<'_> = &[
         ("lints", || {
             cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], &[])
         }),
-        ("build", || built::build("debug")),
-        ("tests", || cargo(&["test", "--workspace", "--no-fail-fast", "--locked"], &[])),
-    ];
-    const USERS: Lane<'_> = &[
-        ("release build", || built::build("release")),
-        ("instructions", || instructions::run(&[])),
-        ("commands of the documents", || docs::run(Mode::Check)),
-        ("worlds of the model", full::check_worlds),
-        // From here on with what is built for tests.
-        ("determinism", determinism::check),
         ("documentation of the code", || {
             cargo(
                 &["doc", "--workspace", "--no-deps", "--locked"],
                 &[("RUSTDOCFLAGS", "-D warnings -A rustdoc::private-intra-doc-links")],
             )
         }),
+    ];
+    const TESTS: Lane<'_> =
+        &[("tests", || cargo(&["test", "--workspace", "--release", "--no-fail-fast", "--locked"], &[]))];
+    const USERS: Lane<'_> = &[
+        ("instructions", || instructions::run(&[])),
+        ("commands of the documents", || docs::run(Mode::Check)),
+        ("worlds of the model", full::check_worlds),
+        ("determinism", || determinism::check(&[])),
         ("the Python package", python::test),
     ];
-    let mut report = Report::new(1 + TESTS.len() + USERS.len() + more);
+    let lanes = [BUILD, LINTS, TESTS, USERS];
+    let mut report = Report::new(1 + lanes.concat().len() + more);
     report.step("format", || cargo(&["fmt", "--all", "--check"], &[]));
+    report.side_by_side(BUILD, LINTS);
     report.side_by_side(TESTS, USERS);
     report
 }

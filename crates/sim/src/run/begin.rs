@@ -68,7 +68,7 @@ pub(crate) fn begin(
     }
     let program = spec.program.clone();
     let mut going = Going::begin(spec, simulation, kernel, samples, |system| program.run(system));
-    going.checks_whole |= checks != Checks::AtTheEnd;
+    going.checks_whole = checks != Checks::Sample;
     Ok(going)
 }
 

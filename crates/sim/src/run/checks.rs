@@ -17,8 +17,10 @@ pub enum Checks {
     /// `n`: long runs are looked at a few times `n` in all.
     Spread(u64),
     /// At the end only.
-    #[default]
     AtTheEnd,
+    /// At the end, and of so many pages only that it takes no time beside the run.
+    #[default]
+    Sample,
 }
 
 impl Checks {
@@ -27,7 +29,7 @@ impl Checks {
         match self {
             Self::EveryEvent => event + 1,
             Self::Spread(parts) => event + 1 + (event / parts),
-            Self::AtTheEnd => u64::MAX,
+            Self::AtTheEnd | Self::Sample => u64::MAX,
         }
     }
 }
@@ -40,7 +42,7 @@ pub(super) fn check_all_along(
     checks: Checks,
     mut watch: impl FnMut(&SimKernel) + 'static,
 ) {
-    if checks == Checks::AtTheEnd {
+    if matches!(checks, Checks::AtTheEnd | Checks::Sample) {
         return;
     }
     let (machine, kernel) = (simulation.machine(), kernel.clone());

@@ -67,7 +67,9 @@ fn verify_boxed(
     let kernel = boot_kernel(spec, &simulation, SimTrace::default())?;
     let machine = simulation.machine();
     check_all_along(&mut simulation, &kernel, checks, watch);
-    let result = Going::begin(spec, simulation, kernel.clone(), None, program).finish()?;
+    let mut going = Going::begin(spec, simulation, kernel.clone(), None, program);
+    going.checks_whole = checks != Checks::Sample;
+    let result = going.finish()?;
     // A machine that stopped in the middle is not at rest.
     if !result.oom_kills.iter().any(|kill| kill.panicked) {
         kernel.mem(|mem| mem.check_at_rest()).map_err(SimError::Violation)?;

@@ -2,14 +2,12 @@
 //! (`data/swap-reference.toml` of the crate `evidence` has those). A quarter of the measured guests: 48 MiB for 8 of
 //! hot memory, 24 of cold memory and 32 of file.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
 use mm::base::sysctl::{Sysctl, Sysctls};
-use pagetide_sim::run::run;
 use pagetide_sim::{Program, SimResult, SimRun, machines};
 use units::{Bytes, Nanos};
 use workload::Workload;
+
+use crate::ended;
 
 const QUARTER: [(&str, &str); 5] =
     [("hot", "8M"), ("cold", "24M"), ("file", "32M"), ("every", "4M"), ("limit", "48M")];
@@ -32,7 +30,7 @@ fn play_on(machine: &str, kernel: &str, swappiness: &str, swap: &str, params: &[
         sample_period: Nanos::from_secs(1),
         ..SimRun::new(Program::Workload(workload), kernel, hardware, layout)
     };
-    run(&spec, Arc::new(AtomicBool::new(false)), |_| {}).expect("it ends")
+    ended(&spec)
 }
 
 fn metric(result: &SimResult, name: &str) -> u64 {

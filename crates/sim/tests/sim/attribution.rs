@@ -2,13 +2,14 @@
 //! in scenes, beside the mechanism.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use kernel::section::{Shrinker, Site, Whom};
 use kernel::{Filesystem, WaitReason};
 use pagetide_sim::{Ended, Program, SimResult, SimRun, WaitKind, Within, machines};
 use units::Bytes;
 use workload::Workload;
+
+use crate::ended;
 
 const MIB: u64 = 1 << 20;
 
@@ -18,7 +19,7 @@ fn play(kernel: &str) -> SimResult {
     let params = [("readers", "8"), ("file", "16M")];
     let workload = Workload::new("sequential-readers", params).expect("its parameters");
     let spec = SimRun::new(Program::Workload(workload), kernel, hardware, layout);
-    pagetide_sim::run::run(&spec, Arc::default(), |_| {}).expect("it ends")
+    ended(&spec)
 }
 
 #[test]
@@ -57,7 +58,7 @@ fn create(kernel: &str) -> SimResult {
     let program = Program::Workload(Workload::new("small-files", params).expect("its parameters"));
     let filesystem = Filesystem::Xfs;
     let spec = SimRun { filesystem, ..SimRun::new(program, kernel, hardware, layout) };
-    pagetide_sim::run::run(&spec, Arc::default(), |_| {}).expect("it ends")
+    ended(&spec)
 }
 
 /// Seconds of all tasks in the sections, or the waits in them, that are of interest.

@@ -1,16 +1,14 @@
 //! `containers` through the whole simulator: what random worlds of it showed of guests of User-Mode Linux, a mechanism
 //! a test.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
 use kernel::Filesystem;
-use pagetide_sim::run::{Checks, run};
+use pagetide_sim::run::Checks;
 use pagetide_sim::{Program, SimResult, SimRun, SimSystem, machines};
 use units::{Bytes, Nanos};
 use workload::system::{OpenMode, System};
 use workload::{TaskSpec, Workload};
 
+use crate::ended;
 use crate::story;
 
 /// One container alone, on a guest of 512 MiB with ext4.
@@ -24,7 +22,7 @@ fn alone(kernel: &str, params: &[(&str, &str)]) -> SimResult {
     let ext4 = Filesystem::by_name("ext4").expect("a filesystem");
     let spec =
         SimRun { filesystem: ext4, ..SimRun::new(Program::Workload(workload), kernel, hardware, layout) };
-    run(&spec, Arc::new(AtomicBool::new(false)), |_| {}).expect("it ends")
+    ended(&spec)
 }
 
 fn counted(result: &SimResult, name: &str) -> u64 {

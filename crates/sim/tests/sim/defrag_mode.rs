@@ -1,15 +1,13 @@
 //! `vm.defrag_mode`: requests of the kernel come into blocks of movable pages only when nothing else helps, and
 //! kcompactd makes pageblocks whole (MECHANISMS-510-72 1.7).
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
 use kernel::Filesystem;
 use mm::base::sysctl::{Sysctl, Sysctls};
-use pagetide_sim::run::run;
 use pagetide_sim::{Program, SimResult, SimRun, machines};
 use units::Bytes;
 use workload::Workload;
+
+use crate::ended;
 
 /// Many small files beside page cache that is written back, in 64 MiB.
 fn small_files(mode: u64) -> SimResult {
@@ -24,7 +22,7 @@ fn small_files(mode: u64) -> SimResult {
         filesystem: Filesystem::Ext4,
         ..SimRun::new(Program::Workload(workload), kernel, hardware, layout)
     };
-    run(&spec, Arc::new(AtomicBool::new(false)), |_| {}).expect("it ends")
+    ended(&spec)
 }
 
 #[test]

@@ -10,11 +10,13 @@ use std::sync::atomic::AtomicBool;
 use kernel::Filesystem;
 use mm::base::event::{Detail, Home, PageId, Reason, TraceEvent};
 use mm::version::rules::ReclaimCounts;
-use pagetide_sim::run::{Watch, run, run_watched};
+use pagetide_sim::run::{Watch, run_watched};
 use pagetide_sim::trace::{EventNames, EventRow, What};
 use pagetide_sim::{Program, SimResult, SimRun, machines};
 use units::{Bytes, Order};
 use workload::Workload;
+
+use crate::ended;
 
 /// What events add up to, under the names of counters: of the machine, and of each cgroup.
 #[derive(Debug, Default)]
@@ -156,7 +158,7 @@ fn listened(spec: &SimRun, detail: Detail) -> (SimResult, Sums) {
 /// A run with events, and that it is what it is without.
 fn told(spec: &SimRun) -> (SimResult, Sums) {
     let (result, sums) = listened(spec, Detail::Page);
-    let alone = run(spec, Arc::new(AtomicBool::new(false)), |_| {}).unwrap();
+    let alone = ended(spec);
     assert!(format!("{result:?}") == format!("{alone:?}"), "listening changed the run");
     (result, sums)
 }

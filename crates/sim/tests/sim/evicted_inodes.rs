@@ -1,14 +1,13 @@
 //! Inodes of XFS that were evicted and are still in memory: reclaimers that wait for them up to 5.8 (for a lock or a
 //! write, and not for each other's looks), and tasks that find them.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
 use kernel::{Filesystem, WaitReason};
-use pagetide_sim::run::{Checks, run, verify};
+use pagetide_sim::run::{Checks, verify};
 use pagetide_sim::{Program, SimRun, machines};
 use units::Bytes;
 use workload::Workload;
+
+use crate::ended;
 
 /// Whoever looked at a locked group woke all others that waited for one, and these looked again: a run of
 /// 960,000 files had 107 million waits.
@@ -21,7 +20,7 @@ fn who_finds_a_group_of_inodes_locked_wakes_nobody() {
     let program = Program::Workload(Workload::new("small-files", params).expect("its parameters"));
     let filesystem = Filesystem::Xfs;
     let spec = SimRun { filesystem, ..SimRun::new(program, kernel, hardware, layout) };
-    let result = run(&spec, Arc::new(AtomicBool::new(false)), |_| {}).expect("it ends");
+    let result = ended(&spec);
     let waits = result.stalls.iter().filter(|stall| stall.reason == WaitReason::InodeReclaim);
     let count: u64 = waits.map(|stall| stall.count).sum();
     assert!((1..FILES).contains(&count), "{count} waits for inodes of {FILES} files");

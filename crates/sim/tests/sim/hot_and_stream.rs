@@ -2,16 +2,15 @@
 //! page (MECHANISMS-6X 11), and the directions in which things must move.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use kernel::Filesystem;
 use mm::base::sysctl::{Sysctl, Sysctls};
 use mm::version::rules::ListDrain;
-use pagetide_sim::run::run;
 use pagetide_sim::{Program, SimResult, SimRun, machines};
 use units::{Bytes, Nanos};
 use workload::Workload;
+
+use crate::ended;
 
 /// Runs `hot-and-stream` on `vm-2cpu` with so many MiB.
 fn play(kernel: &str, mib: u64, params: &[(&str, &str)]) -> SimResult {
@@ -40,7 +39,7 @@ fn play_any(
         sample_period: Nanos::from_secs(1),
         ..SimRun::new(Program::Workload(workload), kernel, hardware, layout)
     };
-    run(&spec, Arc::new(AtomicBool::new(false)), |_| {}).expect("it ends")
+    ended(&spec)
 }
 
 fn metric(result: &SimResult, name: &str) -> u64 {

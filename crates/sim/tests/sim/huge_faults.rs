@@ -1,13 +1,13 @@
 //! The `huge-faults` workload on small models of its source's machine.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use kernel::Filesystem;
-use pagetide_sim::{Program, SimResult, SimRun, machines, run};
+use pagetide_sim::{Program, SimResult, SimRun, machines};
 use units::{Bytes, Nanos};
 use workload::Workload;
+
+use crate::ended;
 
 const SERIES: [&str; 4] = [
     "linux-4.20-rc1",
@@ -31,7 +31,7 @@ fn simulate(kernel: &str, mem: Bytes, params: &[(&str, &str)], seed: u64) -> Sim
         sample_period: Nanos::from_secs(1),
         ..SimRun::new(program, kernel, hardware, layout)
     };
-    run::run(&spec, Arc::new(AtomicBool::new(false)), |_| {}).unwrap()
+    ended(&spec)
 }
 
 #[test]

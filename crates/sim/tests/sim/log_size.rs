@@ -1,13 +1,12 @@
 //! The size of XFS's log decides how many inodes cannot be freed (MECHANISMS-6X 8.3).
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
 use kernel::Filesystem;
-use pagetide_sim::run::{SimResult, run};
+use pagetide_sim::run::SimResult;
 use pagetide_sim::{Program, SimRun, machines};
 use units::Bytes;
 use workload::Workload;
+
+use crate::ended;
 
 /// One task makes 60,000 files of 4 KiB in a guest of 256 MB, as `b_xfs_log64` of the reference does, and as
 /// fast (3100 a second; the guest is emulated, so how fast depends on its host).
@@ -26,7 +25,7 @@ fn run_guest(kernel: &str, log: &str) -> SimResult {
     let program = Program::Workload(Workload::new("small-files", params).expect("its parameters"));
     let filesystem = Filesystem::Xfs;
     let spec = SimRun { filesystem, ..SimRun::new(program, kernel, hardware, layout) };
-    run(&spec, Arc::new(AtomicBool::new(false)), |_| {}).expect("it ends")
+    ended(&spec)
 }
 
 /// Reference: an OOM kill on 6.1 and 6.12 with 64 MiB, with 44,400 and 45,300 inodes in memory; none with 16.

@@ -2,16 +2,15 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use kernel::machine::CostOp;
 use pagetide_sim::machines::{self, GUEST};
-use pagetide_sim::run::run;
 use pagetide_sim::{Program, SimResult, SimRun};
 use units::Bytes;
 use workload::replay::ReplayOptions;
 use workload::{Replay, Workload};
+
+use crate::ended;
 
 const KERNELS: [&str; 3] = ["linux-5.5", "linux-6.1", "linux-6.12"];
 
@@ -19,7 +18,7 @@ fn play(program: Program, machine: &str, kernel: &str, mib: u64) -> SimResult {
     let kernel = mm::Version::parse(kernel).expect("a preset");
     let (hardware, layout) = machines::build(machine, Bytes(mib << 20), &kernel).expect("a machine");
     let spec = SimRun::new(program, kernel, hardware, layout);
-    run(&spec, Arc::new(AtomicBool::new(false)), |_| {}).expect("it ends")
+    ended(&spec)
 }
 
 /// A stream of 300 MiB beside a hot set of 128 MiB: just more than the machine holds.
@@ -167,7 +166,7 @@ fn statistics_of_6_12_are_fresh_in_the_first_two_seconds_after_boot() {
             hardware.build.since_boot = None;
         }
         let spec = SimRun::new(workload("hot-and-stream", &params), kernel.clone(), hardware, layout);
-        let result = run(&spec, Arc::new(AtomicBool::new(false)), |_| {}).expect("it ends");
+        let result = ended(&spec);
         assert!(result.simulated.as_secs_f64() < 1.9, "{:?}", result.simulated);
         result.vmstat["pgdeactivate"]
     };
@@ -214,7 +213,7 @@ fn what_processes_had_is_free_again_in_kernels_for_one_cpu() {
             hardware.build.uniprocessor = None;
         }
         let spec = SimRun::new(small_service("1", "4", "24M"), kernel, hardware, layout);
-        let result = run(&spec, Arc::new(AtomicBool::new(false)), |_| {}).expect("it ends");
+        let result = ended(&spec);
         result.vmstat["nr_free_pages"]
     };
     let [short_lists, none] = ["linux-6.1", "linux-7.2"].map(|kernel| free(kernel, true));

@@ -39,3 +39,12 @@ mod story;
 mod swap_high;
 mod system_calls;
 mod worlds;
+
+use pagetide_sim::run::{Checks, Watch, run_watched};
+use pagetide_sim::{SimResult, SimRun};
+
+/// What a run comes to that has to end. All of memory is looked at then.
+fn ended(spec: &SimRun) -> SimResult {
+    let watch = Watch { checks: Checks::AtTheEnd, ..Watch::default() };
+    run_watched(spec, Default::default(), |_| {}, watch).expect("it ends")
+}

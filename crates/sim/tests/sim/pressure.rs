@@ -1,15 +1,14 @@
 //! Pressure on memory in whole runs: who has it, in which order, and that it is no more than there was time.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
-use pagetide_sim::run::{Checks, run, verify};
+use pagetide_sim::run::{Checks, verify};
 use pagetide_sim::{Program, SimResult, SimRun, machines};
 use units::{Bytes, Nanos};
 use workload::system::{OpenMode, System, SystemError, TaskSpec};
 use workload::{Outcome, Workload};
 
+use crate::ended;
 use crate::story::machine;
 
 fn play(workload: &str, kernel: &str, mib: u64, params: &[(&str, &str)]) -> SimResult {
@@ -20,7 +19,7 @@ fn play(workload: &str, kernel: &str, mib: u64, params: &[(&str, &str)]) -> SimR
         sample_period: Nanos::from_millis(100),
         ..SimRun::new(Program::Workload(workload), kernel, hardware, layout)
     };
-    run(&spec, Arc::new(AtomicBool::new(false)), |_| {}).expect("it ends")
+    ended(&spec)
 }
 
 /// Some and full of a group in parts of a thousand of the run.

@@ -2,15 +2,13 @@
 //! of 6.1 migrate 6,875 pages, and 1,952 and 3,320 with `vm.compaction_proactiveness=0`. There
 //! `compact_daemon_migrate_scanned` is 14,081 of 48,222, in 6.12 it is all of it.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
 use kernel::Filesystem;
 use mm::base::sysctl::{Sysctl, Sysctls};
-use pagetide_sim::run::run;
 use pagetide_sim::{Program, SimResult, SimRun, machines};
 use units::Bytes;
 use workload::Workload;
+
+use crate::ended;
 
 fn small_files(kernel: &str, proactiveness: u64) -> SimResult {
     let kernel = mm::Version::parse(kernel).expect("a preset");
@@ -25,7 +23,7 @@ fn small_files(kernel: &str, proactiveness: u64) -> SimResult {
         filesystem: Filesystem::Ext4,
         ..SimRun::new(Program::Workload(workload), kernel, hardware, layout)
     };
-    run(&spec, Arc::new(AtomicBool::new(false)), |_| {}).expect("it ends")
+    ended(&spec)
 }
 
 /// Frames that the migrate scanner looked at: all, and those that kcompactd's counter has.

@@ -2,13 +2,11 @@
 //! each, started one after the other, most have ended before the next one starts; a child of a parent that holds
 //! 256 MiB has 128 pages of tables more, and takes 8.5 ms longer.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
-use pagetide_sim::run::run;
 use pagetide_sim::{Program, SimResult, SimRun, machines};
 use units::Bytes;
 use workload::Workload;
+
+use crate::ended;
 
 const READERS: u64 = 20;
 
@@ -26,7 +24,7 @@ fn readers(held: &str) -> SimResult {
     ];
     let workload = Workload::new("sequential-readers", params).expect("its parameters");
     let spec = SimRun::new(Program::Workload(workload), kernel, hardware, layout);
-    run(&spec, Arc::new(AtomicBool::new(false)), |_| {}).expect("it ends")
+    ended(&spec)
 }
 
 fn metric(result: &SimResult, name: &str) -> f64 {

@@ -1,15 +1,15 @@
 //! A captured program, made again on a simulated machine: stories about its tasks, files and memory.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use mm::base::layout::MemoryLayout;
 use mm::version::rules::{HighOvercharge, HighPause};
-use pagetide_sim::run::run;
 use pagetide_sim::{DeviceModel, Hardware, Program, SimResult, SimRun};
 use trace::{NONE, Operation, OperationKind, Trace, TraceFile, TraceMapping, TraceTask, advice, open};
 use units::{Nanos, Pages};
 use workload::Workload;
+
+use crate::ended;
 
 /// Operations of a trace, a millisecond apart.
 #[derive(Default)]
@@ -74,7 +74,7 @@ impl Story {
                 MemoryLayout::flat(Pages(64 << 8), 2),
             )
         };
-        run(&spec, Arc::new(AtomicBool::new(false)), |_| {}).expect("it runs")
+        ended(&spec)
     }
 }
 

@@ -2,14 +2,14 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use kernel::Filesystem;
-use pagetide_sim::run::{Checks, run, verify};
+use pagetide_sim::run::{Checks, verify};
 use pagetide_sim::{Program, SimResult, SimRun, Statistics, machines};
 use units::{Bytes, Nanos};
 use workload::{System, Workload};
+
+use crate::ended;
 
 const MIB: u64 = 1 << 20;
 
@@ -120,7 +120,7 @@ fn slab_of_walks(machine: &str) -> u64 {
     let params = [&SMALL[..], &changed].concat();
     let workload = Workload::new("simoop", params).expect("its parameters");
     let spec = SimRun::new(Program::Workload(workload), kernel, hardware, layout);
-    let result = run(&spec, Arc::new(AtomicBool::new(false)), |_| {}).expect("it ends");
+    let result = ended(&spec);
     let column = result.columns.iter().position(|name| name == "nr_slab_reclaimable").expect("it is sampled");
     let [(_, first), .., (_, last)] = &result.rows[..] else { panic!("it is sampled") };
     last[column].saturating_sub(first[column])
