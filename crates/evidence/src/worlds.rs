@@ -23,7 +23,7 @@ const KNOWN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../lab/data/known-erro
 /// A folder for each kernel.
 const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/worlds");
 
-/// The first of the seeds that ran for the first time with the model that is judged.
+/// The first of the seeds that ran for the first time after mechanisms were mended by those before.
 const FRESH: u64 = 1111;
 
 /// What ran, and how far off the model is.

@@ -205,6 +205,7 @@ impl<T: Trace> Memory<T> {
         let mut used = [0_u64; Cache::COUNT];
         used[Cache::TreeNode as usize] = self.cache.trees().nodes();
         used[Cache::BufferHeadPayers as usize] = self.core.slabs.payers();
+        used[Cache::JournalHead as usize] = self.cache.heads.objects();
         used[Cache::ExtentStatus as usize] = self.fs.vfs.extents.objects();
         [used[Cache::Bio as usize], used[Cache::BioVec as usize]] = self.fs.bios();
         self.fs
@@ -249,6 +250,10 @@ impl<T: Trace> Memory<T> {
             let held = pages.iter().filter(|&&(_, pfn)| is_held(pfn)).count() as u64;
             let holds = |block| matches!(self.cache.find(mapping, block), Slot::Page(pfn) if is_held(pfn));
             journal.check(&holds, held).map_err(|problem| Violation(String::from(problem)))?;
+        }
+        for (device, block) in self.cache.heads.blocks() {
+            let is_there = matches!(self.cache.find(device, block), Slot::Page(_));
+            ensure!(is_there, "block {block} has a journal head and has left memory");
         }
         self.fs.vfs.extents.check().map_err(|problem| Violation(String::from(problem)))
     }

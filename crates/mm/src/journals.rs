@@ -13,14 +13,23 @@ use crate::slab::object::Object;
 
 impl<T: Trace> Memory<T> {
     /// A handle of ext4 changes a metadata block of a disk: [`Journal::change`].
-    pub fn journal_change(&mut self, cpu: CpuId, disk: u16, block: u32, accesses: u32) -> BlockChange {
+    pub fn journal_change(
+        &mut self,
+        cpu: CpuId,
+        disk: u16,
+        block: u32,
+        accesses: u32,
+        head: &mut Option<Object>,
+        without: bool,
+    ) -> BlockChange {
         let Self { core, lru, cache, fs, .. } = self;
-        fs.journals[usize::from(disk)].change(core, lru, cache, cpu, block, accesses)
+        fs.journals[usize::from(disk)].change((core, lru, cache), cpu, block, accesses, head, without)
     }
 
     /// Gives the next disk a journal of so many blocks; `mapping`: the block device as a file.
     pub fn journal_create(&mut self, mapping: MappingId, blocks: u32) {
         self.fs.journals.push(Journal::new(mapping, blocks));
+        self.cache.heads.add_device(mapping);
     }
 
     /// Notes that a metadata block of a disk is made. False: it was there, and has to be read.
@@ -43,9 +52,11 @@ impl<T: Trace> Memory<T> {
         self.fs.journals[usize::from(disk)].directories.block(directory, number)
     }
 
-    /// Closes the running transaction of a disk: [`Journal::close`].
-    pub fn journal_close(&mut self, disk: u16) -> Option<u32> {
-        self.fs.journals[usize::from(disk)].close()
+    /// Lets what is written leave the log of a disk, and closes its running transaction: [`Journal::close`].
+    pub fn journal_close(&mut self, cpu: CpuId, disk: u16) -> Option<u32> {
+        let journal = &mut self.fs.journals[usize::from(disk)];
+        journal.clean(&mut self.core, &mut self.cache, cpu);
+        journal.close()
     }
 
     /// The transaction that was closed is in the log; returns the pages that became dirty.
@@ -54,8 +65,8 @@ impl<T: Trace> Memory<T> {
     }
 
     /// What keeps the oldest transaction in the log: a block, and whether it is being written.
-    pub fn journal_checkpoint(&mut self, disk: u16) -> Option<(u32, bool)> {
-        self.fs.journals[usize::from(disk)].checkpoint(&self.core, &self.cache)
+    pub fn journal_checkpoint(&mut self, cpu: CpuId, disk: u16) -> Option<(u32, bool)> {
+        self.fs.journals[usize::from(disk)].checkpoint(&mut self.core, &mut self.cache, cpu)
     }
 
     /// An empty file is written to for the first time; the objects are two of its extents.

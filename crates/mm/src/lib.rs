@@ -160,6 +160,7 @@ pub mod pages {
     pub mod anon_swap;
     pub mod cache;
     pub mod dirty;
+    pub(crate) mod heads;
     pub mod mapped;
     pub mod mapped_pages;
     pub mod pace;

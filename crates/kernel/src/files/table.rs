@@ -348,6 +348,14 @@ impl Files {
         self.names(directory).place(name)
     }
 
+    /// Makes room for a name where it is to go, if it is not there. The blocks that one was split into for that.
+    pub(crate) fn make_room(&mut self, directory: &Inode, name: Name) -> Option<[u32; 2]> {
+        let length = self.spellings.length(name);
+        let index = directory.directory.expect("a directory") as usize;
+        let directory = &mut self.directories[index];
+        if directory.find(name).is_some() { None } else { directory.make_room(name, self.filesystem, length) }
+    }
+
     /// Gives an inode a name that is not taken.
     pub(crate) fn add_name(&mut self, directory: &Inode, name: Name, number: u32) {
         let length = self.spellings.length(name);

@@ -11,6 +11,8 @@ use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
 use mm::fs::ext4::journal::BlockChange;
 use mm::fs::ext4::layout::{block_bitmap, block_descriptor, journal_blocks};
+use mm::slab::object::Object;
+use mm::version::geometry::Cache;
 use units::PAGE_SIZE;
 
 use crate::cache::add::Place;
@@ -67,14 +69,38 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         block: u32,
         accesses: u32,
     ) -> Result<(), Errno> {
+        let mut head = None;
+        let changed = self.change_with(process, device, block, accesses, &mut head).await;
+        // Somebody else may have given it one while this task waited.
+        if let Some(unused) = head {
+            let cpu = self.machine().current_cpu();
+            self.mem(|mem| mem.free_object(cpu, unused));
+        }
+        changed
+    }
+
+    async fn change_with(
+        &self,
+        process: Option<&Process>,
+        device: &Rc<Inode>,
+        block: u32,
+        accesses: u32,
+        head: &mut Option<Object>,
+    ) -> Result<(), Errno> {
+        let mut without = false;
         loop {
             let cpu = self.machine().current_cpu();
-            match self.mem(|mem| mem.journal_change(cpu, device.device, block, accesses)) {
+            let disk = device.device;
+            match self.mem(|mem| mem.journal_change(cpu, disk, block, accesses, head, without)) {
                 BlockChange::Joined { opened } => {
                     if opened {
-                        self.transaction_opened(device.device);
+                        self.transaction_opened(disk);
                     }
                     return Ok(());
+                }
+                BlockChange::WantsHead => {
+                    let made = self.alloc_object(process, Cache::JournalHead, Gfp::NOFS).await;
+                    (without, *head) = (made.is_err(), made.ok());
                 }
                 BlockChange::Locked => {
                     self.flush_plug();

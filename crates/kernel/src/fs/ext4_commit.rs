@@ -99,7 +99,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         while !self.mem(|mem| mem.fs.journals[journal].has_room()) {
             self.write_oldest(disk).await;
         }
-        let Some(blocks) = self.mem(|mem| mem.journal_close(disk)) else { return };
+        let cpu = self.machine().current_cpu();
+        let Some(blocks) = self.mem(|mem| mem.journal_close(cpu, disk)) else { return };
         self.wake_queue(self.journal_thread(disk, |thread| thread.done)); // The next one may be filled.
         let before = self.shared.in_flight.borrow().writes();
         while self.shared.in_flight.borrow().writes_before(disk, before) {
@@ -144,7 +145,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Writes what keeps the oldest transaction in the log (`jbd2_log_do_checkpoint`).
     async fn write_oldest(&self, disk: u16) {
         let device = self.shared.files.borrow().device(disk);
-        while let Some((block, is_written)) = self.mem(|mem| mem.journal_checkpoint(disk)) {
+        let oldest = || {
+            let cpu = self.machine().current_cpu();
+            self.mem(|mem| mem.journal_checkpoint(cpu, disk))
+        };
+        while let Some((block, is_written)) = oldest() {
             if is_written {
                 self.wait_for_written_pages().await;
                 continue;

@@ -124,7 +124,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         })
     }
 
-    /// A name is added or removed: its block changes, and the times of the directory. The index leads there.
+    /// A name is added or removed: its block changes, and the times of the directory. The index leads there. Where a
+    /// block is full, half of it goes to a new one.
     pub(crate) async fn change_entry(
         &self,
         process: &Process,
@@ -132,27 +133,40 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         name: Name,
     ) -> Result<(), Errno> {
         self.start_handle(directory.device).await;
-        let place = self.shared.files.borrow().place(directory, name);
-        let (device, id) = (self.device_of(directory), directory_id(directory));
+        let (split, place) = {
+            let mut files = self.shared.files.borrow_mut();
+            (files.make_room(directory, name), files.place(directory, name))
+        };
+        let device = self.device_of(directory);
         if let Some(number) = index_block(place) {
             match self.find_entries(directory, number) {
-                Some((index, _)) => {
+                Some((index, _)) if split.is_none() => {
                     self.read_metadata(process, &device, index).await?;
                 }
-                None => {
-                    let index = self.mem(|mem| mem.directory_block(device.device, id, number));
-                    self.change_block(Some(process), &device, index, 1).await?;
-                }
+                _ => self.change_entries(process, directory, number).await?,
             }
         }
-        let known = self.find_entries(directory, leaf(place));
-        let block = known
-            .map(|(block, _)| block)
-            .unwrap_or_else(|| self.mem(|mem| mem.directory_block(device.device, id, leaf(place))));
-        self.change_block(Some(process), &device, block, 1).await?;
+        let changed = split.map_or([Some(place.by_hash), None], |both| both.map(Some));
+        for by_hash in changed.into_iter().flatten() {
+            self.change_entries(process, directory, leaf(EntryPlace { by_hash, ..place })).await?;
+        }
         // The root has one of the first inodes.
         let number = if directory.is_root() { 0 } else { directory.number };
         self.change_block(Some(process), &device, layout::table_block(number), 1).await
+    }
+
+    /// A block of a directory changes. A new one is looked up twice, to have it made and to use it: in guests of 5.10
+    /// to 7.2 it is active at once.
+    async fn change_entries(&self, process: &Process, directory: &Inode, number: u32) -> Result<(), Errno> {
+        let device = self.device_of(directory);
+        let (block, accesses) = match self.find_entries(directory, number) {
+            Some((block, _)) => (block, 1),
+            None => {
+                let id = directory_id(directory);
+                (self.mem(|mem| mem.directory_block(device.device, id, number)), 2)
+            }
+        };
+        self.change_block(Some(process), &device, block, accesses).await
     }
 
     /// Pages of a file are being written and were given blocks for that. Without memory for a block that has to be

@@ -52,6 +52,9 @@ macro_rules! page_flags {
         pub struct PageFlags(pub u32);
 
         impl PageFlags {
+    /// Something hangs on the page that goes with it.
+    pub const ATTACHED: Self = Self::PRIVATE.set(Self::JOURNAL_HEAD);
+
             /// None set.
             pub const NONE: Self = Self(0);
             $($(#[$doc])* pub const $name: Self = Self(1 << $bit);)*
@@ -120,6 +123,8 @@ page_flags! {
     HITS_HIGH = 24;
     /// Anonymous memory that differs from what its slot holds, if it has one: written since, or never written out.
     ANON_DIRTY = 25;
+    /// Its block has a journal head: see [`crate::pages::heads`].
+    JOURNAL_HEAD = 26;
 }
 
 impl PageFlags {

@@ -30,6 +30,7 @@ use crate::cgroup::charge::Uncharged;
 use crate::core::Core;
 use crate::lru::lists::Lru;
 use crate::lru::workingset::Shadow;
+use crate::pages::heads::Heads;
 use crate::pages::mapped::FileMaps;
 use crate::pages::pace::Pace;
 use crate::pages::swap_spaces::SwapSpaces;
@@ -64,6 +65,8 @@ pub struct PageCache {
     scratch: NodeScratch,
     /// Mappings that lost their last page in this step.
     emptied: VecDeque<MappingId>,
+    /// What journals keep of blocks that are pages here.
+    pub(crate) heads: Heads,
     /// Dirty pages, by node.
     pub(super) dirty: Vec<u64>,
     /// Pages being written, by node.
@@ -81,6 +84,7 @@ impl PageCache {
             trees: Mappings::default(),
             scratch: Vec::new(),
             emptied: VecDeque::new(),
+            heads: Heads::default(),
             dirty: vec![0; nodes],
             under_writeback: vec![0; nodes],
             pace: Pace::new(),
@@ -202,7 +206,7 @@ impl PageCache {
         if flags.has(PageFlags::MAPPED) {
             self.maps.unmap(core, pfn);
         }
-        if flags.has_any(PageFlags::DIRTY.set(PageFlags::PRIVATE)) {
+        if flags.has_any(PageFlags::DIRTY.set(PageFlags::ATTACHED)) {
             self.clear_private(core, cpu, pfn);
         }
         let tree = &mut self.trees.list[mapping.0 as usize];
@@ -275,6 +279,12 @@ impl PageCache {
                 let slab = SlabId(core.alloc.frames.private(Pfn(page)));
                 core.free_object(cpu, Object { cache, slab, memcg });
             }
+        }
+        if flags.has(PageFlags::JOURNAL_HEAD) {
+            core.alloc.frames.clear_flags(pfn, PageFlags::JOURNAL_HEAD);
+            let (mapping, index) = (MappingId(core.alloc.frames.owner(pfn)), core.alloc.frames.index(pfn));
+            let head = self.heads.forget(mapping, index).expect("its page says so");
+            core.free_object(cpu, head);
         }
     }
 

@@ -122,7 +122,7 @@ pub(super) fn evict_row<T: Trace>(
     uncharged: &mut Uncharged,
 ) -> u32 {
     let first = pages.first().and_then(|&pfn| core.alloc.frames.single_of_file(pfn));
-    if first.is_none_or(|first| first.0.has_any(special.set(PageFlags::PRIVATE))) {
+    if first.is_none_or(|first| first.0.has_any(special.set(PageFlags::ATTACHED))) {
         return 0;
     }
     evict_singles(core, lru, cache, cpu, pages, special, target, uncharged)
@@ -139,7 +139,7 @@ fn evict_singles<T: Trace>(
     target: MemcgId,
     uncharged: &mut Uncharged,
 ) -> u32 {
-    let special = special.set(PageFlags::PRIVATE);
+    let special = special.set(PageFlags::ATTACHED);
     let first = pages.first().and_then(|&pfn| core.alloc.frames.single_of_file(pfn));
     let Some((_, _, _, group)) = first.filter(|first| !first.0.has_any(special) && frees_in_a_row(core, lru))
     else {

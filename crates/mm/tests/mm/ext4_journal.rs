@@ -3,12 +3,16 @@
 //! A drawing has a letter for each block: `.` not in memory, `c` clean, `D` dirty, `W` being written, `J` in a
 //! transaction and clean, `j` in one and dirty from before.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use mm::MemcgId;
+use mm::alloc::flags::AllocFlags;
 use mm::base::frame::PageFlags;
+use mm::base::gfp::Gfp;
 use mm::base::vmstat::VmEvent;
 use mm::fs::ext4::journal::BlockChange;
+use mm::slab::object::{Object, ObjectAlloc};
+use mm::version::geometry::Cache;
 use pagetide_mm as mm;
 use proptest::prelude::*;
 use units::Order;
@@ -28,9 +32,14 @@ fn device(kernel: &str, log: u32) -> World {
 impl World {
     /// A handle changes a block, which is brought into memory for that; nobody else looks at it.
     fn change(&mut self, block: u32) -> bool {
+        let mut head = None;
         loop {
-            match self.mem.journal_change(CPU, DISK, block, 0) {
-                BlockChange::Joined { opened } => return opened,
+            match self.mem.journal_change(CPU, DISK, block, 0, &mut head, false) {
+                BlockChange::Joined { opened } => {
+                    assert_eq!(head, None, "it is the block's");
+                    return opened;
+                }
+                BlockChange::WantsHead => head = Some(self.head()),
                 BlockChange::Locked => panic!("nobody reads block {block}"),
                 BlockChange::Missing => {
                     assert!(self.add(CPU, ROOT, block, Order(0)), "the scene fits into memory");
@@ -38,6 +47,25 @@ impl World {
                 }
             }
         }
+    }
+
+    fn head(&mut self) -> Object {
+        loop {
+            match self.mem.alloc_object(CPU, Cache::JournalHead, ROOT) {
+                ObjectAlloc::Done(object) => return object,
+                ObjectAlloc::NeedsCharge { .. } => panic!("nobody pays for it"),
+                ObjectAlloc::NeedsSlab => {
+                    let slab =
+                        self.mem.core.alloc.alloc(CPU, Gfp::NOFS, Order(0), AllocFlags::WMARK_MIN).page;
+                    self.mem.grow_slab(CPU, Cache::JournalHead, ROOT, slab.expect("memory is free"));
+                }
+            }
+        }
+    }
+
+    /// Blocks that have a journal head.
+    fn heads(&self) -> u64 {
+        self.mem.core.slabs.objects(Cache::JournalHead)
     }
 
     /// The flusher writes up to `max` dirty blocks from `from` on; returns those that it sends to the disk.
@@ -75,7 +103,7 @@ fn a_block_is_the_journals_until_its_commit_and_the_flushers_after() {
     assert_eq!(world.blocks(4), "JJJ.");
     assert_eq!(world.flush(0, 9), [], "nobody else may write it");
     // Three blocks and their descriptor; then the commit block.
-    assert_eq!((world.mem.fs.journals[0].newest(), world.mem.journal_close(DISK)), (Some(0), Some(4)));
+    assert_eq!((world.mem.fs.journals[0].newest(), world.mem.journal_close(CPU, DISK)), (Some(0), Some(4)));
     assert!(world.change(1), "a change during the commit is one of the next transaction, which begins");
     assert!(!world.change(1) && !world.change(3));
     assert_eq!(world.mem.journal_committed(DISK), 2);
@@ -86,8 +114,8 @@ fn a_block_is_the_journals_until_its_commit_and_the_flushers_after() {
     assert_eq!((world.flush(0, 9), world.blocks(4)), (vec![0], "WJjJ".into()));
     world.written(0, 1);
     assert_eq!((world.flush(0, 9), world.blocks(4)), (vec![], "cJJJ".into()));
-    assert_eq!(world.mem.journal_close(DISK), Some(4));
-    assert_eq!((world.mem.journal_committed(DISK), world.mem.journal_close(DISK)), (3, None));
+    assert_eq!(world.mem.journal_close(CPU, DISK), Some(4));
+    assert_eq!((world.mem.journal_committed(DISK), world.mem.journal_close(CPU, DISK)), (3, None));
     assert_eq!(world.blocks(4), "cDDD");
     world.mem.check().unwrap();
 }
@@ -106,7 +134,7 @@ fn reclaim_activates_a_page_that_a_transaction_holds_and_frees_it_when_it_is_wri
         let activated = (world.sizes(ROOT), world.event(VmEvent::PgActivate));
         assert_eq!((world.blocks(3), activated), ("JJ.".into(), ((2, 0), 2)), "{kernel}");
         assert_eq!(world.mem.mapping_invalidate(CPU, world.file, true), 0, "{kernel}: nor does drop_caches");
-        let _ = world.mem.journal_close(DISK);
+        let _ = world.mem.journal_close(CPU, DISK);
         assert_eq!(world.mem.journal_committed(DISK), 2);
         assert_eq!(world.flush(0, 9), [0, 1]);
         world.written(0, 2);
@@ -123,7 +151,7 @@ fn a_log_without_room_names_the_blocks_that_have_to_be_written_first() {
             world.change(block);
         });
         let room = world.mem.fs.journals[0].has_room();
-        let _ = world.mem.journal_close(DISK);
+        let _ = world.mem.journal_close(CPU, DISK);
         world.mem.journal_committed(DISK);
         room
     };
@@ -136,15 +164,38 @@ fn a_log_without_room_names_the_blocks_that_have_to_be_written_first() {
     });
     assert!(world.mem.fs.journals[0].is_full() && !world.mem.fs.journals[0].has_room());
     let mut written = Vec::new();
-    while let Some((block, on_its_way)) = world.mem.journal_checkpoint(DISK) {
+    while let Some((block, on_its_way)) = world.mem.journal_checkpoint(CPU, DISK) {
         assert!(!on_its_way);
         written.extend(world.flush(block, 1));
-        assert_eq!(world.mem.journal_checkpoint(DISK), Some((block, true)), "it has to arrive");
+        assert_eq!(world.mem.journal_checkpoint(CPU, DISK), Some((block, true)), "it has to arrive");
         world.written(block, 1);
     }
-    assert_eq!(written, [3, 2, 1, 0], "blocks of the oldest transaction");
+    assert_eq!(written, [1, 0], "blocks of the oldest transaction that no later one has");
     assert_eq!((world.mem.fs.journals[0].used(), world.mem.fs.journals[0].has_room()), (6, true));
-    assert_eq!(world.blocks(10), "ccccDDJJJJ");
+    assert_eq!((&*world.blocks(10), world.heads()), ("ccDDDDJJJJ", 8));
+    world.mem.check().unwrap();
+}
+
+/// A journal that had room never looked at what was written in the meantime.
+#[test]
+fn a_commit_lets_go_what_is_written_up_to_the_first_block_that_is_not() {
+    let mut world = device("linux-6.1", 64);
+    for blocks in [0..2, 2..4, 4..6] {
+        blocks.for_each(|block| {
+            world.change(block);
+        });
+        let _ = world.mem.journal_close(CPU, DISK);
+        world.mem.journal_committed(DISK);
+    }
+    assert_eq!((world.heads(), world.mem.fs.journals[0].used()), (6, 12));
+    // Of the second transaction only the block that is looked at first.
+    assert_eq!((world.flush(0, 2), world.flush(3, 1)), (vec![0, 1], vec![3]));
+    world.written(0, 2);
+    world.written(3, 1);
+    world.change(6);
+    let _ = world.mem.journal_close(CPU, DISK);
+    assert_eq!((&*world.blocks(7), world.heads()), ("ccDcDDJ", 4), "of 2, 4, 5, and of 6 in the new one");
+    assert_eq!(world.mem.fs.journals[0].used(), 8);
     world.mem.check().unwrap();
 }
 
@@ -178,11 +229,34 @@ struct Naive {
     committing: Option<BTreeSet<u32>>,
     dirty: BTreeSet<u32>,
     writing: BTreeSet<u32>,
+    /// Blocks of transactions in the log, by their last one.
+    logged: BTreeMap<u32, u64>,
+    transactions: u64,
 }
 
 impl Naive {
     fn held(&self) -> BTreeSet<u32> {
         self.running.iter().chain(self.committing.iter().flatten()).copied().collect()
+    }
+
+    /// The last block of the oldest transaction in the log, with those that need not be written gone. True: it has to
+    /// be written.
+    fn clean(&mut self, transaction: u64) -> bool {
+        let held = self.held();
+        let of_it = |(_, logged): &(&u32, &u64)| **logged == transaction;
+        let blocks: Vec<u32> = self.logged.iter().filter(of_it).map(|(&block, _)| block).rev().collect();
+        for block in blocks {
+            if !held.contains(&block) && (self.dirty.contains(&block) || self.writing.contains(&block)) {
+                return true;
+            }
+            self.logged.remove(&block);
+        }
+        false
+    }
+
+    fn heads(&self) -> u64 {
+        let listed: BTreeSet<u32> = self.logged.keys().copied().chain(self.held()).collect();
+        listed.len() as u64
     }
 }
 
@@ -203,14 +277,17 @@ proptest! {
                     prop_assert_eq!(opened, opens);
                 }
                 Event::Close if naive.committing.is_none() => {
-                    let closed = world.mem.journal_close(DISK);
+                    let closed = world.mem.journal_close(CPU, DISK);
                     prop_assert_eq!(closed.is_some(), !naive.running.is_empty());
+                    let _ = (0..naive.transactions).find(|&transaction| naive.clean(transaction));
                     naive.committing = closed.map(|_| std::mem::take(&mut naive.running));
                 }
                 Event::Committed => {
                     let Some(committed) = naive.committing.take() else { continue };
                     world.mem.journal_committed(DISK);
                     naive.dirty.extend(committed.difference(&naive.running));
+                    naive.logged.extend(committed.iter().map(|&block| (block, naive.transactions)));
+                    naive.transactions += 1;
                 }
                 Event::Flush { from, max } => {
                     let sent = world.flush(from, max);
@@ -230,9 +307,12 @@ proptest! {
                     world.pass(&mut sc);
                     let held = naive.held();
                     prop_assert!(held.iter().all(|&block| world.page(block).is_some()));
+                    naive.logged.retain(|&block, _| world.page(block).is_some());
                 }
                 Event::Checkpoint => {
-                    if let Some((block, on_its_way)) = world.mem.journal_checkpoint(DISK) {
+                    let oldest = naive.logged.values().min().copied();
+                    oldest.map(|oldest| naive.clean(oldest));
+                    if let Some((block, on_its_way)) = world.mem.journal_checkpoint(CPU, DISK) {
                         let (dirty, writing) = (naive.dirty.contains(&block), naive.writing.contains(&block));
                         prop_assert!(if on_its_way { writing } else { dirty }, "{block}");
                     }
@@ -240,6 +320,7 @@ proptest! {
                 Event::Close => {}
             }
             world.mem.check().unwrap();
+            prop_assert_eq!(world.heads(), naive.heads());
             for (block, letter) in (0..40).zip(world.blocks(40).chars()) {
                 let held = naive.held().contains(&block);
                 prop_assert_eq!(held, letter == 'J' || letter == 'j', "{} is {}", block, letter);

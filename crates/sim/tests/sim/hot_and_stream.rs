@@ -208,7 +208,7 @@ fn hash(result: &SimResult) -> u64 {
 }
 
 const SMALL_FILES: [(&str, &str); 4] =
-    [("processes", "2"), ("subdirectories", "10"), ("files", "6000"), ("loops", "2")];
+    [("processes", "2"), ("subdirectories", "10"), ("files", "8000"), ("loops", "2")];
 
 const ANON_AND_FILE: [(&str, &str); 5] =
     [("hot", "2M"), ("cold", "4M"), ("file", "16M"), ("every", "2M"), ("limit", "16M")];

@@ -76,7 +76,8 @@ fn a_task_that_freed_pages_finds_none_and_sleeps_for_a_write_that_nobody_makes()
     let pauses = count(&run, PAUSES);
     assert!(pauses <= failed && failed < pauses + 10, "each failure is a pause: {failed}, {pauses}");
     let (sleeps, total, longest) = slept(&run, WaitReason::Congestion);
-    assert_eq!(sleeps, count(&run, WAITS));
+    let waits = count(&run, WAITS);
+    assert!(sleeps == waits || sleeps + 1 == waits, "one may go on when the run ends: {sleeps} of {waits}");
     // 100 ticks a second: two of them, begun somewhere in the first one.
     assert!(longest > Nanos::from_millis(19) && longest <= Nanos::from_millis(20), "{longest}");
     assert!(total > Nanos::from_millis(100), "{total}");

@@ -11,10 +11,13 @@
 //! copy in the log takes up room until it is written: a log without room makes its oldest transactions written
 //! (a checkpoint).
 //!
-//! Left out: the wait of a change for a block that is being written, blocks that are revoked, journal heads (120
-//! bytes for each block), that a checkpoint of a block in the running transaction commits that one first, and the
-//! shrinker of the journal (5.14), whose batch of a quarter of the log no small machine reaches.
-//! Neighbours: [`crate::fs::ext4::layout`] for what blocks there are; when to commit, and the I/O, are the driver's.
+//! Each commit begins with what was written since then: the oldest transactions leave the log, up to the first block
+//! that still is dirty (`__jbd2_journal_clean_checkpoint_list`).
+//!
+//! Left out: the wait of a change for a block that is being written, blocks that are revoked, that a checkpoint of a
+//! block in the running transaction commits that one first, and the shrinker of the journal (5.14). Neighbours:
+//! [`crate::pages::heads`] for what each block costs, [`super::layout`] for what blocks there are; when to commit, and
+//! the I/O, are the driver's.
 
 use std_alloc::collections::{BTreeSet, VecDeque};
 use std_alloc::vec::Vec;
@@ -29,6 +32,7 @@ use crate::fs::ext4::layout::{DirectoryBlocks, Made};
 use crate::lru::lists::Lru;
 use crate::pages::cache::PageCache;
 use crate::pages::tree::Slot;
+use crate::slab::object::Object;
 
 /// Blocks that one descriptor block of the log names: 16 bytes each.
 const TAGS: u32 = 4096 / 16 - 1;
@@ -46,11 +50,14 @@ pub enum BlockChange {
     Missing,
     /// The block is being read.
     Locked,
+    /// An object for it is needed first ([`crate::pages::heads`]).
+    WantsHead,
 }
 
 /// A transaction whose copy is in the log.
 #[derive(Debug, Clone)]
 struct Logged {
+    id: u64,
     log_blocks: u32,
     blocks: Vec<u32>,
 }
@@ -133,20 +140,31 @@ impl Journal {
         id < self.committed_id
     }
 
-    /// A handle changes `block` and looks it up `accesses` times on the way.
+    /// A handle changes `block` and looks it up `accesses` times on the way. If it needs a `head` it is given that,
+    /// and asks for one unless there is none to be had (`without`).
     pub(crate) fn change<T: Trace>(
         &mut self,
-        core: &mut Core<T>,
-        lru: &mut Lru,
-        cache: &PageCache,
+        (core, lru, cache): (&mut Core<T>, &mut Lru, &mut PageCache),
         cpu: CpuId,
         block: u32,
         accesses: u32,
+        head: &mut Option<Object>,
+        without: bool,
     ) -> BlockChange {
         let Slot::Page(pfn) = cache.find(self.mapping, block) else { return BlockChange::Missing };
         let flags = core.alloc.frames.flags(pfn);
         if flags.has(PageFlags::LOCKED) {
             return BlockChange::Locked;
+        }
+        if !flags.has_any(PageFlags::JOURNAL.set(PageFlags::JOURNAL_HEAD)) {
+            match head.take() {
+                Some(object) => {
+                    cache.heads.add(self.mapping, block, object);
+                    core.alloc.frames.set_flags(pfn, PageFlags::JOURNAL_HEAD);
+                }
+                None if without => {}
+                None => return BlockChange::WantsHead,
+            }
         }
         for _ in 0..accesses {
             lru.mark_accessed(core, cpu, pfn);
@@ -195,7 +213,9 @@ impl Journal {
     pub(crate) fn committed<T: Trace>(&mut self, core: &mut Core<T>, cache: &mut PageCache) -> u64 {
         let blocks = core::mem::take(&mut self.committing);
         let mut dirtied = 0;
+        let id = self.running_id - 1;
         for block in &blocks {
+            cache.heads.log(self.mapping, *block, id);
             if self.again.contains(block) {
                 continue;
             }
@@ -208,30 +228,38 @@ impl Journal {
         self.again.clear();
         let log_blocks = Self::log_blocks(blocks.len());
         self.used += log_blocks;
-        self.logged.push_back(Logged { log_blocks, blocks });
+        self.logged.push_back(Logged { id, log_blocks, blocks });
         self.committed_id = self.running_id;
         dirtied
     }
 
     /// What still has to be written before the oldest transaction may leave the log: the first such block, and
     /// whether it is on its way already. None: it has left, or there is none.
-    pub(crate) fn checkpoint<T: Trace>(&mut self, core: &Core<T>, cache: &PageCache) -> Option<(u32, bool)> {
+    pub(crate) fn checkpoint<T: Trace>(
+        &mut self,
+        core: &mut Core<T>,
+        cache: &mut PageCache,
+        cpu: CpuId,
+    ) -> Option<(u32, bool)> {
         let oldest = self.logged.front_mut()?;
         while let Some(&block) = oldest.blocks.last() {
-            let flags = match cache.find(self.mapping, block) {
-                Slot::Page(pfn) => core.alloc.frames.flags(pfn),
-                _ => PageFlags::NONE,
-            };
-            // One that changed since is in the log a second time, or will be.
-            let waits = flags.has_any(PageFlags::DIRTY.set(PageFlags::WRITEBACK));
-            if waits && !flags.has(PageFlags::JOURNAL) {
-                return Some((block, flags.has(PageFlags::WRITEBACK)));
+            if let Some(flags) = waits(self.mapping, core, cache, (block, oldest.id)) {
+                // One that changed since is in the log a second time, or will be.
+                if !flags.has(PageFlags::JOURNAL) {
+                    return Some((block, flags.has(PageFlags::WRITEBACK)));
+                }
             }
+            leave_list(self.mapping, core, cache, cpu, (block, oldest.id));
             oldest.blocks.pop();
         }
         self.used -= oldest.log_blocks;
         self.logged.pop_front();
         None
+    }
+
+    /// Lets the oldest transactions leave the log of which everything is written.
+    pub(crate) fn clean<T: Trace>(&mut self, core: &mut Core<T>, cache: &mut PageCache, cpu: CpuId) {
+        while !self.logged.is_empty() && self.checkpoint(core, cache, cpu).is_none() {}
     }
 
     /// Walks all transactions; returns what is wrong. `held`: pages that say they belong to one.
@@ -250,4 +278,39 @@ impl Journal {
         let used: u32 = self.logged.iter().map(|logged| logged.log_blocks).sum();
         if used == self.used { Ok(()) } else { Err("the log has another length than its transactions") }
     }
+}
+
+/// Flags of the page of a block that is not written since its transaction was logged.
+fn waits<T: Trace>(
+    device: MappingId,
+    core: &Core<T>,
+    cache: &PageCache,
+    (block, transaction): (u32, u64),
+) -> Option<PageFlags> {
+    let Slot::Page(pfn) = cache.find(device, block) else { return None };
+    let flags = core.alloc.frames.flags(pfn);
+    let is_written = !flags.has_any(PageFlags::DIRTY.set(PageFlags::WRITEBACK));
+    (!is_written && !cache.heads.has_moved(device, block, transaction)).then_some(flags)
+}
+
+/// A block that is written, or changed since, leaves the list of its transaction.
+fn leave_list<T: Trace>(
+    device: MappingId,
+    core: &mut Core<T>,
+    cache: &mut PageCache,
+    cpu: CpuId,
+    (block, transaction): (u32, u64),
+) {
+    let Slot::Page(pfn) = cache.find(device, block) else { return };
+    let flags = core.alloc.frames.flags(pfn);
+    if !flags.has(PageFlags::JOURNAL_HEAD) || cache.heads.has_moved(device, block, transaction) {
+        return;
+    }
+    if flags.has(PageFlags::JOURNAL) {
+        cache.heads.unlog(device, block);
+        return;
+    }
+    core.alloc.frames.clear_flags(pfn, PageFlags::JOURNAL_HEAD);
+    let head = cache.heads.forget(device, block).expect("its page says so");
+    core.free_object(cpu, head);
 }
