@@ -2,7 +2,7 @@
 //! `sizes`, `python`, `playground`, `dist`.
 //!
 //! `test` is all that a change must pass, and what CI runs: format, lints, all tests, documents,
-//! benches once over, the determinism check, and the Python package. Every step runs even when one before it failed,
+//! the determinism check, and the Python package. Every step runs even when one before it failed,
 //! so that one run tells all. Nothing is skipped silently. `test quick` is a part of it, `test full` more. Left out:
 //! installing anything but Python's packages and mdBook, which go below cargo's target folder.
 

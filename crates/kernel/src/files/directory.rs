@@ -55,7 +55,7 @@ fn hash(name: Name) -> u32 {
 struct Leaf {
     first: u32,
     bytes: u32,
-    /// The how manieth it is.
+    /// Its number among all blocks, in the order in which they were made.
     number: u32,
 }
 
