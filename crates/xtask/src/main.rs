@@ -108,12 +108,14 @@ fn test(more: usize) -> Report {
                 &[("RUSTDOCFLAGS", "-D warnings -A rustdoc::private-intra-doc-links")],
             )
         }),
+        ("what Python's tests use", python::tools),
     ];
-    const TESTS: Lane<'_> =
-        &[("tests", || cargo(&["test", "--workspace", "--release", "--no-fail-fast", "--locked"], &[]))];
+    const TESTS: Lane<'_> = &[
+        ("tests", || cargo(&["test", "--workspace", "--release", "--no-fail-fast", "--locked"], &[])),
+        ("commands of the documents", || docs::run(Mode::Check)),
+    ];
     const USERS: Lane<'_> = &[
         ("instructions", || instructions::run(&[])),
-        ("commands of the documents", || docs::run(Mode::Check)),
         ("worlds of the model", full::check_worlds),
         ("determinism", || determinism::check(&[])),
         ("the Python package", python::test),

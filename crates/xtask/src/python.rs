@@ -4,7 +4,7 @@
 //! root of the repository, and what the tests use beside it. Where there is no Python, or nothing
 //! can be fetched, it says so aloud and goes on. Left out: building the command, whose results they are held against.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::built;
@@ -16,17 +16,37 @@ use crate::step::{Outcome, passed_on};
 const CHECK: &str = "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))";
 const TOOLS: &str = "crates/python/tests/requirements.txt";
 
+/// Installs what tests use.
+pub(crate) fn tools() -> Outcome {
+    match environment() {
+        Ok(_) => Outcome::Passed(Default::default()),
+        Err(why) => Outcome::Skipped(why),
+    }
+}
+
 /// Installs the package and runs its tests.
 pub(crate) fn test() -> Outcome {
+    let inside = match environment() {
+        Ok(inside) => inside,
+        Err(why) => return Outcome::Skipped(why),
+    };
+    match install(&inside).and_then(|()| run(&inside)) {
+        Ok(()) => Outcome::Passed(Default::default()),
+        Err(why) => Outcome::Failed(why),
+    }
+}
+
+/// The interpreter of an environment with what tests use, or what is missing.
+fn environment() -> Result<PathBuf, String> {
     let Some(python) = interpreter() else {
-        return Outcome::Skipped("there is no Python from 3.10 on with `venv` and `ensurepip`".to_owned());
+        return Err("there is no Python from 3.10 on with `venv` and `ensurepip`".to_owned());
     };
     let venv = target().join("python").join("venv");
     let inside = venv.join("bin").join("python");
     let mut make = Command::new(python);
     make.args(["-m", "venv"]).arg(&venv);
     if !inside.is_file() && !is_done(make) {
-        return Outcome::Skipped(format!("`{python} -m venv` does not work"));
+        return Err(format!("`{python} -m venv` does not work"));
     }
     let mut tools = Command::new(&inside);
     tools.args([
@@ -41,12 +61,9 @@ pub(crate) fn test() -> Outcome {
     ]);
     tools.current_dir(root());
     if !is_done(tools) {
-        return Outcome::Skipped(format!("what {TOOLS} names could not be installed"));
+        return Err(format!("what {TOOLS} names could not be installed"));
     }
-    match install(&inside).and_then(|()| run(&inside)) {
-        Ok(()) => Outcome::Passed(Default::default()),
-        Err(why) => Outcome::Failed(why),
-    }
+    Ok(inside)
 }
 
 /// The first of the usual names that is new enough.
