@@ -78,7 +78,7 @@ fn middle(first: u32, end: u64, number: u32) -> u32 {
 pub(crate) struct Directory {
     entries: Vec<Entry>,
     index: IdTable,
-    /// Bytes of its entries, and the most that there ever were.
+    /// Bytes of its entries on XFS, and the most that there ever were.
     bytes: u64,
     most_bytes: u64,
     /// Blocks that are sorted by hash, with their hashes from below.
@@ -120,13 +120,14 @@ impl Directory {
         self.index.insert(hash(name), at);
         self.entries.push(Entry::new(name, inode));
         let bytes = filesystem.entry_bytes(length);
-        self.bytes += bytes;
-        self.most_bytes = self.most_bytes.max(self.bytes);
-        if filesystem != Filesystem::Xfs {
-            self.make_room(name, filesystem, length);
-            let leaf = self.leaf(name);
-            self.leaves[leaf].bytes += bytes as u32;
+        if filesystem == Filesystem::Xfs {
+            self.bytes += bytes;
+            self.most_bytes = self.most_bytes.max(self.bytes);
+            return;
         }
+        self.make_room(name, filesystem, length);
+        let leaf = self.leaf(name);
+        self.leaves[leaf].bytes += bytes as u32;
     }
 
     /// Splits the block that a name is to go into, if it has no room. The two that it becomes: itself, and a new one.
@@ -136,12 +137,15 @@ impl Directory {
         }
         let at = self.leaf(name);
         let Leaf { first, bytes, number } = self.leaves[at];
-        let end = self.leaves.get(at + 1).map_or(1 << 32, |next| u64::from(next.first));
-        let middle = middle(first, end, self.blocks());
-        if u64::from(bytes) + filesystem.entry_bytes(length) <= BLOCK || middle == first {
+        if u64::from(bytes) + filesystem.entry_bytes(length) <= BLOCK {
             return None;
         }
+        let end = self.leaves.get(at + 1).map_or(1 << 32, |next| u64::from(next.first));
         let new = self.blocks();
+        let middle = middle(first, end, new);
+        if middle == first {
+            return None;
+        }
         self.leaves[at].bytes -= bytes / 2;
         self.leaves.insert(at + 1, Leaf { first: middle, bytes: bytes / 2, number: new });
         Some([number, new])
@@ -159,10 +163,11 @@ impl Directory {
         self.index.remove(hash(name), at);
         self.entries[at as usize].inode = GONE;
         let bytes = filesystem.entry_bytes(length);
-        self.bytes -= bytes;
-        if filesystem != Filesystem::Xfs {
+        if filesystem == Filesystem::Xfs {
+            self.bytes -= bytes;
+        } else {
             let leaf = self.leaf(name);
-            // Where its entries are not as many on both sides as a split took them to be.
+            // A split takes entries to be as many on both sides, and they may be fewer on this one.
             self.leaves[leaf].bytes = self.leaves[leaf].bytes.saturating_sub(bytes as u32);
         }
         if self.entries.len() > (2 * self.index.len() as usize) + 16 || self.index.is_empty() {

@@ -146,8 +146,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 _ => self.change_entries(process, directory, number).await?,
             }
         }
-        let changed = split.map_or([Some(place.by_hash), None], |both| both.map(Some));
-        for by_hash in changed.into_iter().flatten() {
+        let changed: &[u32] = match &split {
+            Some(both) => both,
+            None => &[place.by_hash],
+        };
+        for &by_hash in changed {
             self.change_entries(process, directory, leaf(EntryPlace { by_hash, ..place })).await?;
         }
         // The root has one of the first inodes.

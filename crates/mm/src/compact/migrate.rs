@@ -28,7 +28,7 @@ pub fn is_movable<T: Trace>(core: &Core<T>, pfn: Pfn) -> bool {
 /// Whether somebody holds the page so that it cannot move now.
 pub(crate) fn is_busy<T: Trace>(core: &Core<T>, pfn: Pfn) -> bool {
     // A journal holds the buffers of its pages until they are written (`buffer_migrate_page_norefs`, 5.0): of pages to
-    // be moved a third stay in guests of 5.10 to 7.2. Left out: that 4.19 drops buffers for it.
+    // be moved a fifth stay in guests of 5.10, a third on 6.12. Left out: that 4.19 drops buffers for it.
     let held = PageFlags::LOCKED
         .set(PageFlags::WRITEBACK)
         .set(PageFlags::ACTIVATING)

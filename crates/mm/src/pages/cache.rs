@@ -280,12 +280,19 @@ impl PageCache {
                 core.free_object(cpu, Object { cache, slab, memcg });
             }
         }
-        if flags.has(PageFlags::JOURNAL_HEAD) {
-            core.alloc.frames.clear_flags(pfn, PageFlags::JOURNAL_HEAD);
-            let (mapping, index) = (MappingId(core.alloc.frames.owner(pfn)), core.alloc.frames.index(pfn));
-            let head = self.heads.forget(mapping, index).expect("its page says so");
-            core.free_object(cpu, head);
+        self.drop_head(core, cpu, pfn);
+    }
+
+    /// The block of a page needs its journal head no longer, if it has one.
+    pub(crate) fn drop_head<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, pfn: Pfn) {
+        let frames = &mut core.alloc.frames;
+        if !frames.flags(pfn).has(PageFlags::JOURNAL_HEAD) {
+            return;
         }
+        frames.clear_flags(pfn, PageFlags::JOURNAL_HEAD);
+        let (mapping, index) = (MappingId(frames.owner(pfn)), frames.index(pfn));
+        let head = self.heads.forget(mapping, index).expect("its page says so");
+        core.free_object(cpu, head);
     }
 
     pub(super) fn free_leaf<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, leaf: u32) {

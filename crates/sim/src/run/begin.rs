@@ -67,9 +67,7 @@ pub(crate) fn begin(
         }
     }
     let program = spec.program.clone();
-    let mut going = Going::begin(spec, simulation, kernel, samples, |system| program.run(system));
-    going.checks_whole = checks != Checks::Sample;
-    Ok(going)
+    Ok(Going::begin(spec, simulation, kernel, samples, checks, |system| program.run(system)))
 }
 
 /// What rows call the block device `disk` as a file.

@@ -15,6 +15,7 @@ use crate::accounts::waits::WaitKind;
 use crate::engine::sim::{Sim, SimKernel};
 use crate::engine::simulation::{RunError, Simulation};
 use crate::machine::readings::Stall;
+use crate::run::checks::Checks;
 use crate::run::handing::SampleSink;
 use crate::run::patience::Patience;
 use crate::run::result::{FRAGMENT_STALL_SAMPLES, SimError, SimResult};
@@ -37,7 +38,7 @@ pub(crate) struct Going {
     halted: Option<Nanos>,
     is_over: bool,
     /// At its end all of memory is looked at, however long that takes.
-    pub(crate) checks_whole: bool,
+    checks_whole: bool,
 }
 
 /// Events of a run for each frame that is looked at when it ends: less than a hundredth of its time goes there.
@@ -50,6 +51,7 @@ impl Going {
         mut simulation: Simulation,
         kernel: SimKernel,
         samples: Option<SampleSink>,
+        checks: Checks,
         program: F,
     ) -> Self
     where
@@ -93,7 +95,7 @@ impl Going {
             time_limit,
             halted: None,
             is_over: false,
-            checks_whole: false,
+            checks_whole: checks != Checks::Sample,
         }
     }
 

@@ -67,9 +67,7 @@ fn verify_boxed(
     let kernel = boot_kernel(spec, &simulation, SimTrace::default())?;
     let machine = simulation.machine();
     check_all_along(&mut simulation, &kernel, checks, watch);
-    let mut going = Going::begin(spec, simulation, kernel.clone(), None, program);
-    going.checks_whole = checks != Checks::Sample;
-    let result = going.finish()?;
+    let result = Going::begin(spec, simulation, kernel.clone(), None, checks, program).finish()?;
     // A machine that stopped in the middle is not at rest.
     if !result.oom_kills.iter().any(|kill| kill.panicked) {
         kernel.mem(|mem| mem.check_at_rest()).map_err(SimError::Violation)?;

@@ -243,13 +243,19 @@ impl Journal {
     ) -> Option<(u32, bool)> {
         let oldest = self.logged.front_mut()?;
         while let Some(&block) = oldest.blocks.last() {
-            if let Some(flags) = waits(self.mapping, core, cache, (block, oldest.id)) {
+            if let Slot::Page(pfn) = cache.find(self.mapping, block)
+                && !cache.heads.has_moved(self.mapping, block, oldest.id)
+            {
+                let flags = core.alloc.frames.flags(pfn);
                 // One that changed since is in the log a second time, or will be.
-                if !flags.has(PageFlags::JOURNAL) {
+                if flags.has(PageFlags::JOURNAL) {
+                    cache.heads.unlog(self.mapping, block);
+                } else if flags.has_any(PageFlags::DIRTY.set(PageFlags::WRITEBACK)) {
                     return Some((block, flags.has(PageFlags::WRITEBACK)));
+                } else {
+                    cache.drop_head(core, cpu, pfn);
                 }
             }
-            leave_list(self.mapping, core, cache, cpu, (block, oldest.id));
             oldest.blocks.pop();
         }
         self.used -= oldest.log_blocks;
@@ -278,39 +284,4 @@ impl Journal {
         let used: u32 = self.logged.iter().map(|logged| logged.log_blocks).sum();
         if used == self.used { Ok(()) } else { Err("the log has another length than its transactions") }
     }
-}
-
-/// Flags of the page of a block that is not written since its transaction was logged.
-fn waits<T: Trace>(
-    device: MappingId,
-    core: &Core<T>,
-    cache: &PageCache,
-    (block, transaction): (u32, u64),
-) -> Option<PageFlags> {
-    let Slot::Page(pfn) = cache.find(device, block) else { return None };
-    let flags = core.alloc.frames.flags(pfn);
-    let is_written = !flags.has_any(PageFlags::DIRTY.set(PageFlags::WRITEBACK));
-    (!is_written && !cache.heads.has_moved(device, block, transaction)).then_some(flags)
-}
-
-/// A block that is written, or changed since, leaves the list of its transaction.
-fn leave_list<T: Trace>(
-    device: MappingId,
-    core: &mut Core<T>,
-    cache: &mut PageCache,
-    cpu: CpuId,
-    (block, transaction): (u32, u64),
-) {
-    let Slot::Page(pfn) = cache.find(device, block) else { return };
-    let flags = core.alloc.frames.flags(pfn);
-    if !flags.has(PageFlags::JOURNAL_HEAD) || cache.heads.has_moved(device, block, transaction) {
-        return;
-    }
-    if flags.has(PageFlags::JOURNAL) {
-        cache.heads.unlog(device, block);
-        return;
-    }
-    core.alloc.frames.clear_flags(pfn, PageFlags::JOURNAL_HEAD);
-    let head = cache.heads.forget(device, block).expect("its page says so");
-    core.free_object(cpu, head);
 }

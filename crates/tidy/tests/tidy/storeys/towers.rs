@@ -157,11 +157,11 @@ const SIM: &[&str] = &[
     "run/verify",
     "run/stepping",
     "run/begin",
-    "run/checks",
     "run/going",
     "run/patience",
     "run/left",
     "run/result",
+    "run/checks",
     "run/spec",
     // What a program sees, and what a monitor reads.
     "run/system",
