@@ -88,7 +88,7 @@ fn ceiling(ran: &Ran) -> String {
     let rows = SCOPES.into_iter().flat_map(|(scope, title)| {
         [
             row(&format!("the model, {title}"), scope, |ceiling| ceiling.model),
-            row("each real run by the other four", scope, |ceiling| ceiling.itself),
+            row("each real run by the other two", scope, |ceiling| ceiling.itself),
         ]
     });
     let header: Vec<&str> = std::iter::once("").chain(kernels.iter().copied()).chain(["all"]).collect();

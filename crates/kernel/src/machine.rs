@@ -317,6 +317,18 @@ pub struct ProcessCost {
     pub used: [u32; 2],
 }
 
+impl ProcessCost {
+    /// The same for one that had its faults before anybody counts or waits.
+    #[must_use]
+    pub const fn without_faults(mut self) -> Self {
+        self.fork.faults = 0;
+        if let Some(moved) = &mut self.moved {
+            moved.faults = 0;
+        }
+        self
+    }
+}
+
 /// What a process costs more that is started by one with more pages of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grown {

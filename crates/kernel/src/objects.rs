@@ -148,7 +148,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let cpu = self.machine().current_cpu();
         self.mem(|mem| mem.grow_slab(cpu, cache, memcg, pfn));
         if let Some(payers) = payers {
-            self.mem(|mem| mem.keep_slab_payers(payers));
+            self.mem(|mem| mem.keep_slab_payers(cache, payers));
         }
         Ok(())
     }

@@ -82,8 +82,8 @@ pub(crate) struct JournalThread {
     pub(crate) done: QueueId,
     /// When the running transaction is committed at the latest.
     pub(crate) due: Nanos,
-    /// Somebody wants a commit at once.
-    pub(crate) asked: bool,
+    /// Transactions up to this one are wanted in the log at once (`j_commit_request`).
+    pub(crate) asked: Option<u64>,
     /// Where in the log the next block goes.
     pub(crate) head: u32,
 }

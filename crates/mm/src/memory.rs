@@ -167,8 +167,8 @@ impl<T: Trace> Memory<T> {
     }
 
     /// A new slab knows who pays for its objects: [`payers_of`](crate::slab::caches::Slabs::payers_of).
-    pub fn keep_slab_payers(&mut self, payers: Object) {
-        self.core.slabs.keep_payers(payers);
+    pub fn keep_slab_payers(&mut self, cache: Cache, payers: Object) {
+        self.core.slabs.keep_payers(cache, payers);
     }
 
     /// Frees what waited for a grace period that is over; returns how many objects those were.

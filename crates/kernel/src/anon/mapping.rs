@@ -262,7 +262,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         Some(SwapFault { anon: area.anon, index, slot, write, locked })
     }
 
-    /// `mlock`: makes pages unevictable, those that are there, and those that it faults in.
+    /// `mlock`: makes pages unevictable, those that are there, and those that it faults in. Children do not share the
+    /// mapping from then on, as drivers of real kernels ask for (`MADV_DONTFORK`).
     ///
     /// # Errors
     /// As [`Self::touch`]; what was faulted in by then stays locked.
@@ -281,26 +282,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         process.0.locked.borrow_mut().lock(mapping.index, range.clone());
         self.lock_new_pages(process, mapping.index, range);
         self.touch(process, mapping, first, count).await
-    }
-
-    /// `munlock`: lets pages go; they stay in memory until somebody needs the room.
-    ///
-    /// # Errors
-    /// `Inval` outside of the mapping; `Killed`.
-    pub fn unlock_memory(
-        &self,
-        process: &Process,
-        mapping: AnonMapping,
-        first: u64,
-        count: u64,
-    ) -> Result<(), Errno> {
-        let range = page_range(mapping, first, count)?;
-        process.check_alive()?;
-        process.0.locked.borrow_mut().unlock(mapping.index, range.clone());
-        if let Some(area) = process.0.anon.borrow()[mapping.index] {
-            self.mem(|mem| mem.anon_unlock(area.anon, range.start, range.end - range.start));
-        }
-        Ok(())
     }
 
     /// `madvise(MADV_DONTNEED)` on the whole mapping: frees the pages.

@@ -37,7 +37,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub(crate) async fn start_handle(&self, disk: u16) {
         self.make_journals();
         while self.mem(|mem| mem.fs.journals[usize::from(disk)].is_full()) {
-            self.ask_for_commit(disk);
+            let running = self.mem(|mem| mem.fs.journals[usize::from(disk)].newest());
+            self.ask_for_commit(disk, running.expect("it is full"));
             self.flush_plug();
             let done = self.journal_thread(disk, |thread| thread.done);
             let _ = self.machine().wait(done, WaitReason::LogWrite, None).await;

@@ -38,7 +38,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub(crate) fn start_journal_threads(&self) {
         for disk in self.disks() {
             let (queue, done) = (self.machine().new_queue(), self.machine().new_queue());
-            let thread = JournalThread { queue, done, due: Nanos::ZERO, asked: false, head: 0 };
+            let thread = JournalThread { queue, done, due: Nanos::ZERO, asked: None, head: 0 };
             self.shared.journal_threads.borrow_mut().push(thread);
             let kernel = self.clone();
             self.machine().spawn(
@@ -56,9 +56,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.wake_queue(self.journal_thread(disk, |thread| thread.queue));
     }
 
-    /// Wants the running transaction committed at once.
-    pub(crate) fn ask_for_commit(&self, disk: u16) {
-        self.journal_thread(disk, |thread| thread.asked = true);
+    /// Wants a transaction committed at once (`jbd2_log_start_commit`).
+    pub(crate) fn ask_for_commit(&self, disk: u16, id: u64) {
+        self.journal_thread(disk, |thread| thread.asked = thread.asked.max(Some(id)));
         self.wake_queue(self.journal_thread(disk, |thread| thread.queue));
     }
 
@@ -71,7 +71,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 continue;
             };
             while !self.mem(|mem| mem.fs.journals[journal].is_committed(id)) {
-                self.ask_for_commit(disk);
+                self.ask_for_commit(disk, id);
                 let done = self.journal_thread(disk, |thread| thread.done);
                 let _ = self.machine().wait(done, WaitReason::LogWrite, None).await;
             }
@@ -80,14 +80,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     async fn commit_forever(&self, disk: u16) {
         loop {
-            let open = self.mem(|mem| mem.fs.journals[usize::from(disk)].newest().is_some());
+            let open = self.mem(|mem| mem.fs.journals[usize::from(disk)].newest());
             let thread = self.journal_thread(disk, |thread| *thread);
             let left = thread.due.saturating_sub(self.machine().now());
-            if open && (thread.asked || left == Nanos::ZERO) {
-                self.journal_thread(disk, |thread| thread.asked = false);
+            if open.is_some() && (open <= thread.asked || left == Nanos::ZERO) {
                 self.commit(disk).await;
             } else {
-                let timeout = open.then_some(left);
+                let timeout = open.map(|_| left);
                 let _ = self.machine().wait(thread.queue, WaitReason::Periodic, timeout).await;
             }
         }

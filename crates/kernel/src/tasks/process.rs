@@ -101,11 +101,23 @@ impl Process {
         self.page_table_frames().count() as u64
     }
 
-    /// Page tables of its private anonymous mappings; those of files are made anew by a child's faults.
-    pub(crate) fn private_tables(&self) -> u32 {
+    /// Whether a child shares a mapping: a private one of which nothing is locked.
+    fn is_inherited(&self, mapping: usize, area: &AnonArea) -> bool {
+        !area.shared && self.0.locked.borrow().within(mapping, 0..u32::MAX).is_none()
+    }
+
+    /// Mappings that a child shares.
+    pub(crate) fn inherited_areas(&self) -> Vec<AnonArea> {
+        let areas = self.0.anon.borrow();
+        let mappings = areas.iter().enumerate().filter_map(|(at, area)| Some((at, area.as_ref()?)));
+        mappings.filter(|(at, area)| self.is_inherited(*at, area)).map(|(_, area)| *area).collect()
+    }
+
+    /// Page tables of those of them that are anonymous; those of files are made anew by a child's faults.
+    pub(crate) fn inherited_tables(&self) -> u32 {
         let areas = self.0.anon.borrow();
         let is_copied =
-            |mapping: usize| areas[mapping].is_some_and(|area| !area.shared && area.file.is_none());
+            |at: usize| areas[at].is_some_and(|area| area.file.is_none() && self.is_inherited(at, &area));
         let tables = self.0.page_tables.borrow();
         let copied = tables.keys().filter(|&&(mapping, _)| is_copied(mapping)).count();
         u32::try_from(copied).expect("fewer than the machine has frames")

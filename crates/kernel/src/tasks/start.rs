@@ -10,6 +10,7 @@ use std::rc::Rc;
 
 use mm::MemcgId;
 use mm::base::event::Trace;
+use mm::pages::anon::AnonMaps;
 use units::{Order, Pfn};
 
 use crate::anon::area::{AnonArea, HugeAdvice};
@@ -33,10 +34,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// # Errors
     /// As [`Self::process_start`].
     pub async fn process_fork(&self, parent: &Process, name: &str, memcg: MemcgId) -> Result<Process, Errno> {
-        let shared = self.anon_pages(parent) + self.swapped_pages(parent);
+        let areas = parent.inherited_areas();
+        let pages = |maps: &AnonMaps, anon| maps.pages(anon) + maps.swapped_pages(anon);
+        let shared = self.mem(|mem| areas.iter().map(|area| pages(&mem.anon, area.anon)).sum());
         self.machine().charge(CostOp::ForkPage, shared);
         let child = self.process_start(name, memcg).await?;
-        let tables = OwnPages { anon: 0, kernel: parent.private_tables(), faults: 0 };
+        let tables = OwnPages { anon: 0, kernel: parent.inherited_tables(), faults: 0 };
         let copied = self.populate(&child, tables, self.machine().build().process.fork.anon).await;
         self.started(child, copied)
     }
@@ -149,7 +152,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let payer = process.memcg();
         pages.into_iter().for_each(|pfn| self.free_kernel_pages(payer, pfn, Order(0)));
         process.0.kernel_pages.borrow_mut().extend(kept.into_iter().map(|pfn| (pfn, payer)));
-        self.take_faults(process.memcg(), faults);
+        // They come before the workload is begun, or when it is over: it does not wait for them.
+        (0..faults).for_each(|_| self.count_fault(process.memcg()));
         Ok(process)
     }
 

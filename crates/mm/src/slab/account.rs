@@ -150,9 +150,7 @@ impl Slabs {
         while let Some(SlabPages { pfn, order }) = self.caches[place].take_freed() {
             alloc.free(cpu, pfn, order);
             freed += u64::from(order.pages());
-            if cache == Cache::BufferHead
-                && let Some(payers) = self.payers.pop_front()
-            {
+            if let Some(payers) = self.payers[cache as usize].pop_front() {
                 freed += self.free_now(alloc, cgroups, cpu, payers);
             }
         }

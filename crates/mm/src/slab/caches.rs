@@ -29,8 +29,22 @@ impl Cache {
     pub fn geometry(self, tuning: &Tuning) -> Geometry {
         match self {
             Self::TreeNode => geometry(tuning.tree_node_size, true, true),
-            other => tuning.file_caches[other as usize - 1],
+            other => match other.payers_size() {
+                Some(size) => geometry(size, false, false),
+                None => tuning.file_caches[other as usize - 1],
+            },
         }
+    }
+
+    /// The cache of what a slab of this one needs in order to know who pays for each of its objects, a pointer for
+    /// every place (since 5.9; "The new cgroup slab memory controller"). Of 7.2 guests have none where what is left of
+    /// a slab has room for it.
+    fn payers(self, tuning: &Tuning, layout: &Layout) -> Option<Self> {
+        let bytes = layout.objects() * size_of::<u64>() as u32;
+        if !self.geometry(tuning).accounted || (tuning.payers_in_rest && bytes <= layout.rest()) {
+            return None;
+        }
+        Self::ALL.into_iter().find(|cache| cache.payers_size().is_some_and(|size| bytes <= size.into()))
     }
 }
 
@@ -48,8 +62,10 @@ pub struct Slabs {
     /// Bytes per object that accounting adds.
     pub(super) cgroup_overhead: u16,
     pub(super) rcu: Rcu,
-    /// For each slab of buffer heads who pays for its objects. Left out: which is whose; the oldest goes first.
-    pub(super) payers: VecDeque<Object>,
+    /// The cache of who pays for objects of each, if slabs do not have it themselves.
+    payers_of: [Option<Cache>; Cache::COUNT],
+    /// For each slab of a cache who pays for its objects. Left out: which is whose; the oldest goes first.
+    pub(super) payers: [VecDeque<Object>; Cache::COUNT],
     /// Pages that came free with objects that did not wait for RCU.
     pub(super) pages_freed: u64,
     /// Pages of slabs that boot keeps: unreclaimable, reclaimable.
@@ -62,6 +78,9 @@ impl Slabs {
         let cpus = u16::try_from(cpu_nodes.len()).expect("CPUs are numbered in 16 bits");
         let geometries = Cache::ALL.map(|cache| cache.geometry(tuning));
         let layouts = geometries.map(|geometry| Layout::new(geometry, cpus, tuning));
+        let by_object = rules.object_charge == ObjectCharge::ByObject;
+        let payers_of =
+            Cache::ALL.map(|cache| cache.payers(tuning, &layouts[cache as usize]).filter(|_| by_object));
         let mut slabs = Self {
             caches: Vec::new(),
             geometries,
@@ -72,7 +91,8 @@ impl Slabs {
             nodes,
             cgroup_overhead: tuning.object_cgroup_overhead,
             rcu: Rcu::default(),
-            payers: VecDeque::new(),
+            payers_of,
+            payers: [const { VecDeque::new() }; Cache::COUNT],
             pages_freed: 0,
             kept: [0; 2],
         };
@@ -136,21 +156,19 @@ impl Slabs {
         self.geometries[cache as usize]
     }
 
-    /// The cache of what a new slab of `cache` needs in order to know who pays for each of its objects (since 5.9; "The
-    /// new cgroup slab memory controller"). Of other caches it is less than 2 percent, or in what hangs on an inode.
+    /// What a new slab of `cache` needs beside its pages, to know who pays for its objects.
     pub fn payers_of(&self, cache: Cache) -> Option<Cache> {
-        let by_object = self.charge == ObjectCharge::ByObject;
-        (by_object && cache == Cache::BufferHead).then_some(Cache::BufferHeadPayers)
+        self.payers_of[cache as usize]
     }
 
-    /// What a new slab needs is with it until it goes.
-    pub(crate) fn keep_payers(&mut self, payers: Object) {
-        self.payers.push_back(payers);
+    /// What a new slab of `cache` needs is with it until it goes.
+    pub(crate) fn keep_payers(&mut self, cache: Cache, payers: Object) {
+        self.payers[cache as usize].push_back(payers);
     }
 
-    /// How many slabs have it.
-    pub(crate) fn payers(&self) -> u64 {
-        self.payers.len() as u64
+    /// Objects of `cache` that slabs of others have.
+    pub(crate) fn payers(&self, cache: Cache) -> u64 {
+        self.payers.iter().flatten().filter(|payers| payers.cache == cache).count() as u64
     }
 
     /// How a cache lays its objects out.

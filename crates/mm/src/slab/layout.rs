@@ -58,6 +58,11 @@ impl Layout {
     pub fn objects(&self) -> u32 {
         objects(self.order.0, self.object_size)
     }
+
+    /// Bytes of such a slab that no object takes.
+    pub(super) fn rest(&self) -> u32 {
+        slab_bytes(self.order.0) - self.objects() * self.object_size
+    }
 }
 
 const fn slab_bytes(order: u8) -> u32 {

@@ -37,10 +37,20 @@ pub enum Cache {
     /// `xfs_efi_item`: the intent to free two extents of a file of XFS, with what else is held for it until the
     /// checkpoint is written.
     XfsExtentFree,
-    /// `kmalloc-512`: who pays for each object of a slab of buffer heads, a pointer for every place.
-    BufferHeadPayers,
     /// `jbd2_journal_head`: [`crate::pages::heads`].
     JournalHead,
+    /// `kmalloc-32`, and so on: who pays for each object of a slab, a pointer for every place.
+    Payers32,
+    /// Of up to 8 objects.
+    Payers64,
+    /// Of up to 16.
+    Payers128,
+    /// Of up to 24.
+    Payers192,
+    /// Of up to 32.
+    Payers256,
+    /// Of up to 64.
+    Payers512,
 }
 
 /// The objects of a cache, and who pays for them.
@@ -77,8 +87,8 @@ pub enum CpuPartialUnit {
     Slabs,
 }
 
-/// Geometries of all caches but that of tree nodes, in the order of [`Cache`].
-pub type FileCaches = [Geometry; Cache::COUNT - 1];
+/// Geometries of all caches but that of tree nodes and those of payers, in the order of [`Cache`].
+pub type FileCaches = [Geometry; Cache::JournalHead as usize];
 
 /// What the way a kernel is built makes of slab.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -96,9 +106,10 @@ pub struct SlabBuild {
 const LOG_VECTOR: Geometry = geometry(512, false, false);
 const LOG_VECTOR_EXTENTS: Geometry = geometry(1024, false, false);
 
-/// Unreclaimable slab of a file that is created and not written, without vectors: measured, a guest of 6.1. Of 5.x
-/// nobody has looked; there the spare vector of 512 bytes, which such a file may have, is taken to be part of it.
-const XFS_EXTRA_61: Geometry = kmalloc(278, 1);
+/// Unreclaimable slab of a file that is created and not written, without vectors and payers: measured, a guest of 6.1.
+/// Of 5.x nobody has looked; there the spare vector of 512 bytes, which such a file may have, is taken to be part of
+/// it.
+const XFS_EXTRA_61: Geometry = kmalloc(261, 1);
 const XFS_EXTRA_5X: Geometry = kmalloc(790, 1);
 
 /// 102 to a page, as was measured: [`crate::fs::ext4::extents`].
@@ -117,15 +128,14 @@ const XFS_EXTENT_FREE: Geometry = geometry(432, false, false);
 /// 34 to a page: measured, guests of 5.10 to 7.2.
 const JOURNAL_HEAD: Geometry = geometry(120, true, false);
 
-/// 39 or 42 pointers: measured, guests of 5.10 to 7.2 (6.12: 2,169 objects for 2,156 slabs of buffer heads).
-const PAYERS: Geometry = geometry(512, false, false);
-
-/// Bytes of unreclaimable slab that an inode of ext4 has beside its own cache: measured, guests that create files. 64
-/// are its `jbd2_inode`; the rest is mostly what security modules hang on it (`lsm_inode_cache`).
-const EXT4_EXTRA_510: u16 = 70;
-const EXT4_EXTRA_61: u16 = 117;
-const EXT4_EXTRA_612: u16 = 170;
-const EXT4_EXTRA_72: u16 = 163;
+/// Bytes of unreclaimable slab that an inode of ext4 has beside its own cache: measured, guests that create files, less
+/// what its slab and that of its dentry need for payers since 5.9. 64 are its `jbd2_inode`; the rest is mostly what
+/// security modules hang on it (`lsm_inode_cache`).
+const EXT4_EXTRA_5X: u16 = 70;
+const EXT4_EXTRA_510: u16 = 51;
+const EXT4_EXTRA_61: u16 = 98;
+const EXT4_EXTRA_612: u16 = 152;
+const EXT4_EXTRA_72: u16 = 154;
 
 /// Linux 5.x (MECHANISMS 9.1): `xfs_ili` was not yet marked reclaimable.
 pub const FILE_CACHES_5X: FileCaches = [
@@ -134,7 +144,7 @@ pub const FILE_CACHES_5X: FileCaches = [
     geometry(960, true, true),
     geometry(192, false, false),
     geometry(104, true, true),
-    kmalloc(EXT4_EXTRA_510, 0),
+    kmalloc(EXT4_EXTRA_5X, 0),
     XFS_EXTRA_5X,
     LOG_VECTOR,
     EXTENT_STATUS,
@@ -142,7 +152,6 @@ pub const FILE_CACHES_5X: FileCaches = [
     BIO_VEC,
     BIO,
     XFS_EXTENT_FREE_5X,
-    PAYERS,
     JOURNAL_HEAD,
 ];
 
@@ -180,7 +189,6 @@ pub const FILE_CACHES_61: FileCaches = [
     BIO_VEC,
     BIO,
     XFS_EXTENT_FREE,
-    PAYERS,
     JOURNAL_HEAD,
 ];
 
@@ -241,7 +249,7 @@ impl GroupCost {
 
 impl Cache {
     /// Every cache.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 21] = [
         Self::TreeNode,
         Self::Dentry,
         Self::Ext4Inode,
@@ -256,8 +264,13 @@ impl Cache {
         Self::BioVec,
         Self::Bio,
         Self::XfsExtentFree,
-        Self::BufferHeadPayers,
         Self::JournalHead,
+        Self::Payers32,
+        Self::Payers64,
+        Self::Payers128,
+        Self::Payers192,
+        Self::Payers256,
+        Self::Payers512,
     ];
     /// How many there are.
     pub const COUNT: usize = Self::ALL.len();
@@ -279,8 +292,26 @@ impl Cache {
             Self::BioVec => "biovec-max",
             Self::Bio => "bio-272",
             Self::XfsExtentFree => "xfs_efi_item and others",
-            Self::BufferHeadPayers => "kmalloc (payers)",
             Self::JournalHead => "jbd2_journal_head",
+            Self::Payers32 => "kmalloc-32 (payers)",
+            Self::Payers64 => "kmalloc-64 (payers)",
+            Self::Payers128 => "kmalloc-128 (payers)",
+            Self::Payers192 => "kmalloc-192 (payers)",
+            Self::Payers256 => "kmalloc-256 (payers)",
+            Self::Payers512 => "kmalloc-512 (payers)",
+        }
+    }
+
+    /// The size of its objects, if they say who pays for those of other slabs.
+    pub(crate) const fn payers_size(self) -> Option<u16> {
+        match self {
+            Self::Payers32 => Some(32),
+            Self::Payers64 => Some(64),
+            Self::Payers128 => Some(128),
+            Self::Payers192 => Some(192),
+            Self::Payers256 => Some(256),
+            Self::Payers512 => Some(512),
+            _ => None,
         }
     }
 
@@ -293,8 +324,7 @@ impl Cache {
                 | Self::XfsLogVector
                 | Self::XfsLogVectorExtents
                 | Self::XfsExtentFree
-                | Self::BufferHeadPayers
-        )
+        ) && self.payers_size().is_none()
     }
 
     /// Its objects are freed by an RCU callback (MECHANISMS 9.1): dentries, inodes and what hangs on an inode of
@@ -317,8 +347,13 @@ impl Cache {
             | Self::BioVec
             | Self::Bio
             | Self::XfsExtentFree
-            | Self::BufferHeadPayers
-            | Self::JournalHead => false,
+            | Self::JournalHead
+            | Self::Payers32
+            | Self::Payers64
+            | Self::Payers128
+            | Self::Payers192
+            | Self::Payers256
+            | Self::Payers512 => false,
         }
     }
 }

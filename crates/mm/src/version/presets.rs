@@ -36,6 +36,8 @@ pub struct Tuning {
     pub file_caches: FileCaches,
     /// Bytes per object that accounting adds for its own pointer: 0, since 5.9 8.
     pub object_cgroup_overhead: u16,
+    /// Whether a slab has the pointers to who pays for its objects in what is left of it, if there is room.
+    pub payers_in_rest: bool,
     /// Most pages of a thousandth of a zone that count for the batch of its per-CPU lists: 128 (512 KiB), since
     /// 4.19 256 (1 MiB).
     pub pcp_share_max: u16,
@@ -85,6 +87,7 @@ const TUNING_5X: Tuning = Tuning {
     cpu_partial: CpuPartialUnit::FreeObjects,
     file_caches: FILE_CACHES_5X,
     object_cgroup_overhead: 0,
+    payers_in_rest: false,
     pcp_share_max: 256,
     min_free_kbytes_max: 65536,
     xfs_checkpoint_max: Bytes(u64::MAX),
@@ -448,8 +451,12 @@ const TUNING_612: Tuning = Tuning {
 };
 
 /// Batches and charges are as in 6.12 (MECHANISMS-510-72 2.7, 4.1).
-const TUNING_72: Tuning =
-    Tuning { group_cost: GroupCost::LINUX_7_2, file_caches: FILE_CACHES_72, ..TUNING_612 };
+const TUNING_72: Tuning = Tuning {
+    group_cost: GroupCost::LINUX_7_2,
+    file_caches: FILE_CACHES_72,
+    payers_in_rest: true,
+    ..TUNING_612
+};
 
 const TUNING_2632: Tuning =
     Tuning { lru_batch: 14, pcp_share_max: 128, cpu_partial: CpuPartialUnit::None, ..TUNING_5X };

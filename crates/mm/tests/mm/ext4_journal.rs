@@ -231,6 +231,8 @@ struct Naive {
     writing: BTreeSet<u32>,
     /// Blocks of transactions in the log, by their last one.
     logged: BTreeMap<u32, u64>,
+    /// Transactions in the log, some without blocks of their own any more.
+    in_log: BTreeSet<u64>,
     transactions: u64,
 }
 
@@ -239,19 +241,19 @@ impl Naive {
         self.running.iter().chain(self.committing.iter().flatten()).copied().collect()
     }
 
-    /// The last block of the oldest transaction in the log, with those that need not be written gone. True: it has to
-    /// be written.
-    fn clean(&mut self, transaction: u64) -> bool {
+    /// Lets the oldest transaction leave the log, up to a block that has to be written. True: it is gone.
+    fn clean_oldest(&mut self) -> bool {
+        let Some(&transaction) = self.in_log.first() else { return false };
         let held = self.held();
         let of_it = |(_, logged): &(&u32, &u64)| **logged == transaction;
         let blocks: Vec<u32> = self.logged.iter().filter(of_it).map(|(&block, _)| block).rev().collect();
         for block in blocks {
             if !held.contains(&block) && (self.dirty.contains(&block) || self.writing.contains(&block)) {
-                return true;
+                return false;
             }
             self.logged.remove(&block);
         }
-        false
+        self.in_log.remove(&transaction)
     }
 
     fn heads(&self) -> u64 {
@@ -279,7 +281,7 @@ proptest! {
                 Event::Close if naive.committing.is_none() => {
                     let closed = world.mem.journal_close(CPU, DISK);
                     prop_assert_eq!(closed.is_some(), !naive.running.is_empty());
-                    let _ = (0..naive.transactions).find(|&transaction| naive.clean(transaction));
+                    while naive.clean_oldest() {}
                     naive.committing = closed.map(|_| std::mem::take(&mut naive.running));
                 }
                 Event::Committed => {
@@ -287,6 +289,7 @@ proptest! {
                     world.mem.journal_committed(DISK);
                     naive.dirty.extend(committed.difference(&naive.running));
                     naive.logged.extend(committed.iter().map(|&block| (block, naive.transactions)));
+                    naive.in_log.insert(naive.transactions);
                     naive.transactions += 1;
                 }
                 Event::Flush { from, max } => {
@@ -310,8 +313,7 @@ proptest! {
                     naive.logged.retain(|&block, _| world.page(block).is_some());
                 }
                 Event::Checkpoint => {
-                    let oldest = naive.logged.values().min().copied();
-                    oldest.map(|oldest| naive.clean(oldest));
+                    naive.clean_oldest();
                     if let Some((block, on_its_way)) = world.mem.journal_checkpoint(CPU, DISK) {
                         let (dirty, writing) = (naive.dirty.contains(&block), naive.writing.contains(&block));
                         prop_assert!(if on_its_way { writing } else { dirty }, "{block}");

@@ -112,13 +112,13 @@ fn what_a_protection_is_worth_depends_on_where_reclaim_begins() {
     }
     insta::assert_snapshot!(text, @"
     P shares out as much
-      protected: `memory.low` of 40 MiB on cgroup `P/A` protected it: it used 30.1 MiB at most, so every walk of reclaim could pass it by; it lost nothing while 78911 pages were taken elsewhere.
+      protected: `memory.low` of 40 MiB on cgroup `P/A` protected it: it used 30.1 MiB at most, so every walk of reclaim could pass it by; it lost nothing while 78496 pages were taken elsewhere.
     P has none
-      nothing above: `memory.low` of 40 MiB on cgroup `P/A` did not protect it: cgroup `P` above it has none to share out, so for reclaim that begins above that one it counts for nothing; 6655 of its pages were reclaimed, 0 came back.
+      nothing above: `memory.low` of 40 MiB on cgroup `P/A` did not protect it: cgroup `P` above it has none to share out, so for reclaim that begins above that one it counts for nothing; 6667 of its pages were reclaimed, 0 came back.
     P has none, and pages of A are active
       not needed: `memory.low` of 40 MiB on cgroup `P/A` was not what kept its pages: it used 30.5 MiB at most, and cgroup `P` above it has none to share out, and yet reclaim took none of it: no active list was opened in the whole run, so inactive pages of others were enough.
     P has little
-      too little above: `memory.low` of 40 MiB on cgroup `P/A` protected a part: cgroup `P` above it has only 10 MiB to share out for reclaim that begins above that one, and it used 30.1 MiB at most; 4528 of its pages were reclaimed, 0 came back.
+      too little above: `memory.low` of 40 MiB on cgroup `P/A` protected a part: cgroup `P` above it has only 10 MiB to share out for reclaim that begins above that one, and it used 30.1 MiB at most; 4479 of its pages were reclaimed, 0 came back.
     P has none, but is itself at its limit
       protected: `memory.low` of 40 MiB on cgroup `P/A` protected it: it used 30.1 MiB at most, so every walk of reclaim could pass it by; it lost nothing while 95079 pages were taken elsewhere.
     A is at its own limit
@@ -126,7 +126,7 @@ fn what_a_protection_is_worth_depends_on_where_reclaim_begins() {
     A is all that P has
       overridden: `memory.low` of 40 MiB on cgroup `P/A` did not hold: it was overridden 315 times, when reclaim found too little elsewhere; 3969 of its pages were reclaimed, 0 came back.
     A uses more, and P is at its limit
-      in part: `memory.low` of 40 MiB on cgroup `P/A` protected a part: it used 52.7 MiB at most, and what is above its protection reclaim may take, since Linux 5.4 the less the nearer it is: it went down to 41 MiB; 3621 of its pages were reclaimed, 0 came back.
+      in part: `memory.low` of 40 MiB on cgroup `P/A` protected a part: it used 52.6 MiB at most, and what is above its protection reclaim may take, since Linux 5.4 the less the nearer it is: it went down to 41 MiB; 3621 of its pages were reclaimed, 0 came back.
     nobody needs anything
       no reclaim: `memory.low` of 40 MiB on cgroup `P/A` had nothing to do: nobody reclaimed anything.
     ");
@@ -154,11 +154,11 @@ fn a_run_with_events_says_how_often_the_protection_decided() {
     }
     insta::assert_snapshot!(text, @"
     linux-6.12 topology=siblings low=20M
-      protected: `memory.low` of 20 MiB on cgroup `A` protected it: it used 16.2 MiB at most, so every walk of reclaim could pass it by; it lost nothing while 49920 pages were taken elsewhere. Reclaim passed it by 1136 times for it.
+      protected: `memory.low` of 20 MiB on cgroup `A` protected it: it used 16.2 MiB at most, so every walk of reclaim could pass it by; it lost nothing while 50040 pages were taken elsewhere. Reclaim passed it by 1114 times for it.
     linux-6.12 topology=same low=1G
-      overridden: `memory.low` of 1 GiB on cgroup `A` did not hold: it was overridden 3270 times, when reclaim found too little elsewhere; 49252 of its pages were reclaimed, 0 came back. Reclaim also passed it by 104260 times for it.
+      overridden: `memory.low` of 1 GiB on cgroup `A` did not hold: it was overridden 3273 times, when reclaim found too little elsewhere; 49264 of its pages were reclaimed, 0 came back. Reclaim also passed it by 102070 times for it.
     linux-6.12 topology=same low=60M
-      in part: `memory.low` of 60 MiB on cgroup `A` protected a part: it used 125 MiB at most, and what is above its protection reclaim may take, since Linux 5.4 the less the nearer it is: it went down to 121 MiB; 50315 of its pages were reclaimed, 0 came back. No walk of reclaim found it below its protection.
+      in part: `memory.low` of 60 MiB on cgroup `A` protected a part: it used 125 MiB at most, and what is above its protection reclaim may take, since Linux 5.4 the less the nearer it is: it went down to 122 MiB; 49902 of its pages were reclaimed, 0 came back. No walk of reclaim found it below its protection.
     linux-6.12 topology=parent limit=48M low=20M
       protected: `memory.low` of 20 MiB on cgroup `P/A` protected it: it used 16.3 MiB at most, so every walk of reclaim could pass it by; it lost nothing while 68924 pages were taken elsewhere. Reclaim passed it by 6065 times for it.
     linux-6.12 topology=parent limit=12M low=20M
