@@ -93,7 +93,7 @@ fn where_nothing_was_written_yet_the_flusher_leaves_nothing_dirty() {
     assert_eq!(written_of_a_few_dirty_pages("linux-2.6.32", 0), 0, "no share of the threshold for anybody");
 }
 
-/// The next transaction was committed as it opened. Measured: a guest of 6.12 has its 2,040 journal heads seconds after.
+/// The next transaction was committed as it opened. Measured: a guest of 6.12 keeps its 2,040 journal heads.
 #[test]
 fn a_sync_leaves_no_request_for_a_commit_behind() {
     tell_with(&machine("linux-6.12", Filesystem::Ext4), Checks::AtTheEnd, |sys| async move {

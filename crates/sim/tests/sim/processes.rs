@@ -51,8 +51,8 @@ fn a_child_has_a_table_for_each_of_its_parents_and_shares_its_pages() {
     assert!((seconds / of_pages - 1.0).abs() < 0.1, "{seconds} s for {of_pages}");
 }
 
-/// The driver of a real kernel asks for `MADV_DONTFORK` then. Measured: guests of 5.10 and 6.12, 64 processes eleven times
-/// beside 213 MiB.
+/// The driver of a real kernel asks for `MADV_DONTFORK` then. Measured: guests of 5.10 and 6.12, 64 processes eleven
+/// times beside 213 MiB.
 #[test]
 fn a_child_has_no_table_of_what_its_parent_has_locked() {
     let allocated = |step: &str, all: &str| {
