@@ -203,9 +203,7 @@ impl<T: Trace> Memory<T> {
     fn check_slabs(&self, holds: fn(u64, u64) -> bool) -> Result<(), Violation> {
         let frames = &self.core.alloc.frames;
         let mut used = [0_u64; Cache::COUNT];
-        for cache in Cache::ALL {
-            used[cache as usize] = self.core.slabs.payers(cache);
-        }
+        self.core.slabs.payers().for_each(|object| used[object.cache as usize] += 1);
         used[Cache::TreeNode as usize] = self.cache.trees().nodes();
         used[Cache::JournalHead as usize] = self.cache.heads.objects();
         used[Cache::ExtentStatus as usize] = self.fs.vfs.extents.objects();

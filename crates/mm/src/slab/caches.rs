@@ -166,9 +166,9 @@ impl Slabs {
         self.payers[cache as usize].push_back(payers);
     }
 
-    /// Objects of `cache` that slabs of others have.
-    pub(crate) fn payers(&self, cache: Cache) -> u64 {
-        self.payers.iter().flatten().filter(|payers| payers.cache == cache).count() as u64
+    /// What slabs need to know who pays for their objects.
+    pub(crate) fn payers(&self) -> impl Iterator<Item = &Object> {
+        self.payers.iter().flatten()
     }
 
     /// How a cache lays its objects out.

@@ -200,17 +200,15 @@ const fn run_cost(follow: FollowTables, reads: OldReads) -> RunCost {
 const fn file_cost(follow: FollowTables, reads: OldReads) -> FileCost {
     let mut process = process_cost(follow, reads);
     let inherited = inherited_reads(follow, reads);
-    let (before, after, used) = match (follow, reads) {
-        (FollowTables::ByEntry, OldReads::Unseen) => (53, 193, [37, 22]),
-        (FollowTables::ByEntry, OldReads::Fault) => (53, 198, [37, 22]),
-        (FollowTables::ByRun, OldReads::Unseen) => (38, 67, [21, 17]),
-        (FollowTables::ByRun, OldReads::Fault) => (38, 76, [21, 17]),
+    let (before, used, allocated, freed) = match follow {
+        FollowTables::ByEntry => (53, [37, 22], 43, 34),
+        FollowTables::ByRun => (38, [21, 17], 73, 35),
     };
-    let (faults, allocated, freed) = match (follow, reads) {
-        (FollowTables::ByEntry, OldReads::Unseen) => (40, 43, 34),
-        (FollowTables::ByEntry, OldReads::Fault) => (100, 43, 34),
-        (FollowTables::ByRun, OldReads::Unseen) => (15, 73, 35),
-        (FollowTables::ByRun, OldReads::Fault) => (65, 73, 35),
+    let (after, faults) = match (follow, reads) {
+        (FollowTables::ByEntry, OldReads::Unseen) => (193, 40),
+        (FollowTables::ByEntry, OldReads::Fault) => (198, 100),
+        (FollowTables::ByRun, OldReads::Unseen) => (67, 15),
+        (FollowTables::ByRun, OldReads::Fault) => (76, 65),
     };
     let run = RunCost { faults, anon: 0, allocated, freed };
     process.used = used;

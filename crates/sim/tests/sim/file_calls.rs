@@ -16,6 +16,11 @@ fn machine(kernel: &str, filesystem: Filesystem) -> SimRun {
     SimRun { filesystem, ..story::machine(kernel, 16) }
 }
 
+async fn count(sys: &SimSystem, counter: &str) -> Result<u64, SystemError> {
+    let counters = sys.vmstat().await?;
+    Ok(counters.iter().find(|(name, _)| name == counter).map_or(0, |&(_, value)| value))
+}
+
 const MIB: u64 = 1 << 20;
 const ALL: u64 = 4 * MIB;
 
@@ -46,7 +51,6 @@ fn what_will_be_needed_is_read_and_what_is_not_needed_is_dropped_in_whole_pages(
     }
 }
 
-/// Pages in memory after reads of a page each, from the beginning on.
 /// Measured: guests of 5.10, 6.12 and 7.2 count none, where the model counted every page that such a write had to read.
 #[test]
 fn a_page_that_comes_back_to_be_written_in_part_is_no_refault() {
@@ -58,11 +62,8 @@ fn a_page_that_comes_back_to_be_written_in_part_is_no_refault() {
                 sys.write(&old, at + 100, 1000).await?;
             }
         }
-        let counters = sys.vmstat().await?;
-        let of =
-            |wanted: &str| counters.iter().find(|(name, _)| name == wanted).map_or(0, |&(_, value)| value);
-        assert!(of("pgpgin") > 2 * 4 * 2200, "pages were evicted, and read again");
-        assert_eq!(of("workingset_refault_file"), 0);
+        assert!(count(&sys, "pgpgin").await? > 2 * 4 * 2200, "pages were evicted, and read again");
+        assert_eq!(count(&sys, "workingset_refault_file").await?, 0);
         Ok(())
     });
 }
@@ -76,9 +77,7 @@ fn written_of_a_few_dirty_pages(kernel: &str, laid_out: u64) -> u64 {
         let new = sys.open("new", OpenMode::Create).await?;
         sys.write(&new, 0, 100 * 4096).await?;
         sys.sleep(Nanos::from_secs(8)).await;
-        let counters = sys.vmstat().await?;
-        let of_all = counters.iter().find(|(name, _)| name == "nr_written");
-        seen.set(of_all.map_or(0, |&(_, value)| value));
+        seen.set(count(&sys, "nr_written").await?);
         Ok(())
     });
     written.get()
@@ -97,11 +96,7 @@ fn where_nothing_was_written_yet_the_flusher_leaves_nothing_dirty() {
 #[test]
 fn a_sync_leaves_no_request_for_a_commit_behind() {
     tell_with(&machine("linux-6.12", Filesystem::Ext4), Checks::AtTheEnd, |sys| async move {
-        let written = async || {
-            let counters = sys.vmstat().await?;
-            let of_all = counters.iter().find(|(name, _)| name == "pgpgout");
-            Ok::<_, SystemError>(of_all.map_or(0, |&(_, value)| value))
-        };
+        let written = async || count(&sys, "pgpgout").await;
         sys.open("synced", OpenMode::Create).await?;
         sys.sync().await?;
         let before = written().await?;
@@ -114,6 +109,7 @@ fn a_sync_leaves_no_request_for_a_commit_behind() {
     });
 }
 
+/// Pages in memory after reads of a page each, from the beginning on.
 async fn read_ahead_by(sys: &SimSystem, advice: FileAdvice) -> Result<u64, SystemError> {
     let whole = sys.open("old", OpenMode::Read).await?;
     sys.read(&whole, 0, ALL).await?; // What is on its way from the disk would stay.

@@ -10,10 +10,14 @@ use crate::ended;
 
 const READERS: u64 = 20;
 
-fn readers(held: &str) -> SimResult {
+fn play(machine: &str, workload: &str, params: &[(&str, &str)]) -> SimResult {
     let kernel = mm::Version::parse("linux-6.12").expect("a preset");
-    let machine = "guest-uml+costs=start_process:7ms,fork_page:130ns";
     let (hardware, layout) = machines::build(machine, Bytes(400 << 20), &kernel).expect("a machine");
+    let workload = Workload::new(workload, params.iter().copied()).expect("its parameters");
+    ended(&SimRun::new(Program::Workload(workload), kernel, hardware, layout))
+}
+
+fn readers(held: &str) -> SimResult {
     let count = READERS.to_string();
     let params = [
         ("readers", count.as_str()),
@@ -22,9 +26,7 @@ fn readers(held: &str) -> SimResult {
         ("prepare", "laid-out"),
         ("held", held),
     ];
-    let workload = Workload::new("sequential-readers", params).expect("its parameters");
-    let spec = SimRun::new(Program::Workload(workload), kernel, hardware, layout);
-    ended(&spec)
+    play("guest-uml+costs=start_process:7ms,fork_page:130ns", "sequential-readers", &params)
 }
 
 fn metric(result: &SimResult, name: &str) -> f64 {
@@ -56,8 +58,6 @@ fn a_child_has_a_table_for_each_of_its_parents_and_shares_its_pages() {
 #[test]
 fn a_child_has_no_table_of_what_its_parent_has_locked() {
     let allocated = |step: &str, all: &str| {
-        let kernel = mm::Version::parse("linux-6.12").expect("a preset");
-        let (hardware, layout) = machines::build("guest-uml", Bytes(400 << 20), &kernel).expect("a machine");
         let params = [
             ("files", "64"),
             ("processes", "8"),
@@ -66,9 +66,7 @@ fn a_child_has_no_table_of_what_its_parent_has_locked() {
             ("pin_to", all),
             ("pin_step", step),
         ];
-        let workload = Workload::new("inode-storm", params).expect("its parameters");
-        let result = ended(&SimRun::new(Program::Workload(workload), kernel, hardware, layout));
-        result.vmstat["pgalloc_normal"]
+        play("guest-uml", "inode-storm", &params).vmstat["pgalloc_normal"]
     };
     // Processes are started three times.
     let more = 56 * 256;
