@@ -256,7 +256,7 @@ mod tests {
                 if line.contains("...") || line.contains("[--") {
                     continue; // A part of a command.
                 }
-                let words = words_of_a_shell(&line.replace("PID", "1"));
+                let words = words_of_a_shell(&line.replace("PID", "1").replace("$repeats", "2"));
                 if let Err(error) = Cli::command().try_get_matches_from(words) {
                     wrong.push(format!("{}: `{line}`: {error}", file.display()));
                 }
