@@ -269,6 +269,8 @@ pub struct KernelBuild {
     pub run: RunCost,
     /// When files were written that lie there when a run begins.
     pub laid_out: LaidOut,
+    /// Size of each of its disks, which decides how large the journal of ext4 is; none: nobody says it.
+    pub disk_size: Option<Bytes>,
     /// What slab is made of.
     pub slab: SlabBuild,
     /// Writes that the queue of a disk holds before their sender sleeps (`nr_requests`); none: 128.

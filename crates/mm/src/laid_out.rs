@@ -1,6 +1,6 @@
-//! What laying out a file leaves behind on the lists of a CPU, and of its inode.
+//! What laying out a file leaves behind on the lists of a CPU, of its inode, and of the device that it lies on.
 //!
-//! Left out: buffers. Neighbours: [`crate::alloc::pcp`] for the lists,
+//! Left out: buffers of the file's own pages. Neighbours: [`crate::alloc::pcp`] for the lists,
 //! [`crate::alloc::run`] for kernel memory that was there before.
 
 use std_alloc::vec::Vec;
@@ -9,9 +9,10 @@ use units::{CpuId, Order, Pages, Pfn};
 
 use crate::base::event::Trace;
 use crate::base::gfp::Gfp;
-use crate::base::ids::MemcgId;
+use crate::base::ids::{MappingId, MemcgId};
 use crate::memory::Memory;
-use crate::pages::tree::SLOTS;
+use crate::pages::cache::Prepared;
+use crate::pages::tree::{SLOTS, Slot};
 use crate::slab::object::{Object, ObjectAlloc};
 use crate::version::geometry::Cache;
 
@@ -58,6 +59,46 @@ impl<T: Trace> Memory<T> {
         kept
     }
 
+    /// A block was written through the page cache of its device: it is there, active and clean, with its buffer, and
+    /// nobody counts it. Nothing happens where there is no memory for it without reclaim.
+    pub fn keep_block(&mut self, cpu: CpuId, device: MappingId, index: u32) {
+        let events = self.core.alloc.events.clone();
+        let is_new =
+            !matches!(self.cache.find(device, index), Slot::Page(_)) && self.add_block(cpu, device, index);
+        if let Slot::Page(pfn) = self.cache.find(device, index) {
+            for _ in 0..=u32::from(is_new) {
+                self.mark_accessed(cpu, pfn);
+            }
+        }
+        self.core.alloc.events = events;
+    }
+
+    fn add_block(&mut self, cpu: CpuId, device: MappingId, index: u32) -> bool {
+        let buffer = self.take_objects(cpu, Cache::BufferHead, 1);
+        let mut page = Vec::new();
+        self.core.alloc.take_singles(cpu, 1, &mut page);
+        let (Some(&pfn), false) = (page.first(), buffer.is_empty()) else {
+            self.free_objects(cpu, buffer);
+            page.into_iter().for_each(|pfn| self.core.alloc.free(cpu, pfn, Order(0)));
+            return false;
+        };
+        loop {
+            match self.prepare_insert(cpu, device, index, 1, MemcgId::ROOT) {
+                Prepared::Ready => break,
+                Prepared::NeedsSlab if self.add_slab(cpu, Cache::TreeNode) => {}
+                Prepared::NeedsSlab => {
+                    self.free_objects(cpu, buffer);
+                    self.core.alloc.free(cpu, pfn, Order(0));
+                    return false;
+                }
+                Prepared::NeedsCharge { .. } => unreachable!("the root pays for nothing"),
+            }
+        }
+        let _ = self.insert_page(device, index, pfn, MemcgId::ROOT);
+        self.lru_add(cpu, pfn);
+        self.attach_buffers(pfn, &buffer)
+    }
+
     fn free_objects(&mut self, cpu: CpuId, objects: Vec<Object>) {
         for object in objects {
             self.free_object(cpu, object);
@@ -74,20 +115,27 @@ impl<T: Trace> Memory<T> {
 
     /// So many objects, as far as there is memory for them without reclaim.
     fn take_objects(&mut self, cpu: CpuId, cache: Cache, count: u64) -> Vec<Object> {
-        let (order, mobility) = self.core.slabs.request(cache);
-        let gfp = Gfp::NOFS | mobility;
         let mut objects = Vec::new();
         while (objects.len() as u64) < count {
             match self.alloc_object(cpu, cache, MemcgId::ROOT) {
                 ObjectAlloc::Done(object) => objects.push(object),
-                ObjectAlloc::NeedsSlab => {
-                    let flags = self.core.alloc.fast_flags(cpu, gfp);
-                    let Some(slab) = self.core.alloc.alloc(cpu, gfp, order, flags).page else { break };
-                    self.grow_slab(cpu, cache, MemcgId::ROOT, slab);
-                }
+                ObjectAlloc::NeedsSlab if self.add_slab(cpu, cache) => {}
+                ObjectAlloc::NeedsSlab => break,
                 ObjectAlloc::NeedsCharge { .. } => unreachable!("the root pays for nothing"),
             }
         }
         objects
+    }
+
+    /// One more slab, if there is memory for it without reclaim.
+    fn add_slab(&mut self, cpu: CpuId, cache: Cache) -> bool {
+        let (order, mobility) = self.core.slabs.request(cache);
+        let gfp = Gfp::NOFS | mobility;
+        let flags = self.core.alloc.fast_flags(cpu, gfp);
+        let slab = self.core.alloc.alloc(cpu, gfp, order, flags).page;
+        if let Some(slab) = slab {
+            self.grow_slab(cpu, cache, MemcgId::ROOT, slab);
+        }
+        slab.is_some()
     }
 }

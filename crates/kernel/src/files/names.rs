@@ -24,6 +24,7 @@ use crate::cache::window::READAHEAD_PAGES_MAX;
 use crate::errno::Errno;
 use crate::files::inode::Inode;
 use crate::files::lookup::{Looked, split_path};
+use crate::fs::Filesystem;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, LaidOut, Machine};
 use crate::tasks::process::Process;
@@ -74,6 +75,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 mem.pass_file(cpu, Pages(pages.into()), LAY_OUT_STEP, each);
             });
             self.keep_in_memory(&directory, name, number);
+            if self.shared.filesystem == Filesystem::Ext4 {
+                self.keep_log_of_file(directory.device, u64::from(pages).div_ceil(LAY_OUT_STEP.0));
+            }
         }
         Ok(())
     }

@@ -19,6 +19,9 @@ use crate::handle::Kernel;
 use crate::machine::Machine;
 use crate::tasks::process::Process;
 
+/// Memory for metadata blocks is allocated inside of transactions.
+pub(super) const METADATA_GFP: Gfp = Gfp::HIGHUSER_MOVABLE.without(Gfp::FS);
+
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// The extents of a large file are in a metadata block that is read through the block device's own page cache,
     /// which repeated use makes active; it is charged to whoever reads it first. Of smaller ones they are in the

@@ -13,13 +13,14 @@ use mm::fs::ext4::journal::BlockChange;
 use mm::fs::ext4::layout::{block_bitmap, block_descriptor, journal_blocks};
 use mm::slab::object::Object;
 use mm::version::geometry::Cache;
-use units::PAGE_SIZE;
+use units::{Bytes, PAGE_SIZE};
 
 use crate::cache::add::Place;
 use crate::cache::in_flight::PageRange;
 use crate::cache::look::Found;
 use crate::errno::Errno;
 use crate::files::inode::Inode;
+use crate::fs::ext4::METADATA_GFP;
 use crate::handle::Kernel;
 use crate::machine::{Machine, WaitReason};
 use crate::tasks::process::Process;
@@ -27,9 +28,6 @@ use crate::tasks::process::Process;
 /// Of a disk whose size nobody says: how often it holds memory. Assumed: 10.7 to 11.4 times was the one disk of a
 /// known size (MMTESTS 2).
 const DISK_TO_MEMORY: u64 = 11;
-
-/// Memory for metadata blocks is allocated inside of transactions.
-const METADATA_GFP: Gfp = Gfp::HIGHUSER_MOVABLE.without(Gfp::FS);
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Whoever is about to change metadata of a disk waits while the running transaction is full
@@ -50,12 +48,13 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if self.mem(|mem| !mem.fs.journals.is_empty()) {
             return;
         }
+        let disk_size = self.machine().build().disk_size.map(Bytes::to_pages_ceil);
         for disk in self.disks() {
             let device = self.shared.files.borrow().device(disk);
             self.mem(|mem| {
                 let memory: u64 = mem.core.alloc.zones().iter().map(|zone| zone.managed.0).sum();
-                let size = journal_blocks(memory * DISK_TO_MEMORY);
-                mem.journal_create(device.mapping, size);
+                let blocks = disk_size.map_or(memory * DISK_TO_MEMORY, |pages| pages.0);
+                mem.journal_create(device.mapping, journal_blocks(blocks));
             });
         }
         self.start_journal_threads();

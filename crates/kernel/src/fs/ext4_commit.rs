@@ -14,9 +14,14 @@
 use mm::MemcgId;
 use mm::base::event::Trace;
 use mm::base::vmstat::VmEvent;
+use mm::fs::ext4::journal::Journal;
+use mm::fs::ext4::layout::log_block;
 use units::{Bytes, Nanos, PAGE_SIZE};
 
-use crate::cache::in_flight::Transfer;
+use crate::cache::add::Place;
+use crate::cache::in_flight::{PageRange, Transfer};
+use crate::cache::look::Found;
+use crate::fs::ext4::METADATA_GFP;
 use crate::handle::Kernel;
 use crate::machine::{IoKind, IoRequest, Machine, WaitReason};
 use crate::queues::JournalThread;
@@ -105,8 +110,10 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         while self.shared.in_flight.borrow().writes_before(disk, before) {
             let _ = self.machine().wait(self.shared.wait.requests, WaitReason::PageWriteback, None).await;
         }
+        self.get_log_blocks(disk, Journal::descriptors(blocks)).await;
         self.write_log(disk, blocks).await;
-        self.write_log(disk, 1).await; // The commit block.
+        self.get_log_blocks(disk, 0..1).await; // The commit block.
+        self.write_log(disk, 1).await;
         if self.mem(|mem| mem.journal_committed(disk)) > 0 {
             let device = self.shared.files.borrow().device(disk);
             self.note_dirty_inode(&device, MemcgId::ROOT);
@@ -114,9 +121,34 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.wake_queue(self.journal_thread(disk, |thread| thread.done));
     }
 
+    /// Blocks of the log that are no copies of metadata are pages of the device, as all that go through its buffer
+    /// cache (`jbd2_journal_get_descriptor_buffer`); a new one is looked up twice, and so is active. Without memory for
+    /// one it is written all the same.
+    async fn get_log_blocks(&self, disk: u16, blocks: impl Iterator<Item = u32>) {
+        let device = self.shared.files.borrow().device(disk);
+        let (head, size) = (self.journal_thread(disk, |thread| thread.head), self.log_size(disk));
+        for number in blocks {
+            let block = log_block((head + number) % size);
+            let is_new = matches!(self.look(&device, block), Found::Missing)
+                && self.add_folio_for(None, &device, Place::page(block), METADATA_GFP).await == Ok(true);
+            if is_new {
+                let _ = self.give_buffer(None, &device, block).await;
+                self.unlock_pages(PageRange { mapping: device.mapping, first: block, count: 1 });
+            }
+            let cpu = self.machine().current_cpu();
+            if let Found::Ready(pfn) = self.look(&device, block) {
+                self.mem(|mem| (0..=u32::from(is_new)).for_each(|_| mem.mark_accessed(cpu, pfn)));
+            }
+        }
+    }
+
+    pub(crate) fn log_size(&self, disk: u16) -> u32 {
+        self.mem(|mem| mem.fs.journals[usize::from(disk)].size())
+    }
+
     /// Writes blocks to the log, one behind the other, and waits for them.
     async fn write_log(&self, disk: u16, blocks: u32) {
-        let size = self.mem(|mem| mem.fs.journals[usize::from(disk)].size());
+        let size = self.log_size(disk);
         self.mem(|mem| mem.core.alloc.events.add(VmEvent::PgPgOut, u64::from(blocks) * PAGE_SIZE / 1024));
         let mut left = blocks;
         while left > 0 {

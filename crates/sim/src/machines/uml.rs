@@ -121,6 +121,7 @@ pub(super) fn follow(hardware: &mut Hardware, kernel: &Version, reads: OldReads)
         counts_buffers: true,
         run: run_cost(measured.follow, reads),
         laid_out: LaidOut::JustBefore,
+        disk_size: Some(Bytes(32 << 30)), // `--vm-disk`
         requests_max: Some(64),
         request_pages_max: Some(32),
         slab: SlabBuild {

@@ -187,6 +187,12 @@ impl Journal {
         blocks + blocks.div_ceil(TAGS) + 1
     }
 
+    /// Which of the first `blocks` blocks of a transaction in the log are not copies of metadata but name those:
+    /// descriptors, each before the blocks that it has room for.
+    pub fn descriptors(blocks: u32) -> impl Iterator<Item = u32> {
+        (0..blocks).step_by(1 + TAGS as usize)
+    }
+
     /// Whether the running transaction fits into the log as it is.
     pub fn has_room(&self) -> bool {
         self.logged.is_empty() || self.used + Self::log_blocks(self.running.len()) <= self.size

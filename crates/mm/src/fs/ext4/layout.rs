@@ -35,6 +35,7 @@ enum Kind {
     BlockBitmaps = 1 << 17,
     InodeBitmaps = 1 << 18,
     Directories = 1 << 19,
+    Log = 1 << 20,
     Tables = 1 << 21,
 }
 
@@ -77,9 +78,14 @@ pub const fn block_descriptor(block: u64) -> u32 {
     Kind::Descriptors as u32 + (group / DESCRIPTORS_IN_BLOCK as u64 % blocks) as u32
 }
 
-/// The block of directories with this number; beyond 6 GiB of them numbers begin anew.
+/// The block of directories with this number; beyond 2 GiB of them numbers begin anew.
 pub const fn directory_block(number: u32) -> u32 {
-    Kind::Directories as u32 + (number % (Kind::Tables as u32 - Kind::Directories as u32))
+    Kind::Directories as u32 + (number % (Kind::Log as u32 - Kind::Directories as u32))
+}
+
+/// The block of the journal's log with this number.
+pub const fn log_block(number: u32) -> u32 {
+    Kind::Log as u32 + number
 }
 
 /// Blocks that `mke2fs` gives the journal of a filesystem of so many blocks.
@@ -174,7 +180,8 @@ mod tests {
         let last = (u64::MAX / 4096, u32::MAX);
         assert!(block_bitmap(last.0) < inode_bitmap(0) && block_descriptor(last.0) < block_bitmap(0));
         assert!(inode_descriptor(last.1) < block_bitmap(0) && inode_bitmap(last.1) < directory_block(0));
-        assert!(directory_block(last.1) < table_block(0) && table_block(last.1) > table_block(0));
+        assert!(directory_block(last.1) < log_block(0) && table_block(last.1) > table_block(0));
+        assert!(log_block(journal_blocks(last.0)) < table_block(0));
     }
 
     /// In a guest of 6.12 a file of 25 MiB had one extent, and one of 1 GiB nine, and a block for them.
