@@ -315,8 +315,9 @@ pub struct ProcessCost {
     pub moved: Option<OwnPages>,
     /// What starting it costs more once whoever starts it has been told of the end of others.
     pub grown: Option<Grown>,
-    /// Faults of one that takes the time of its calls, and of one that draws places by popularity, beside those.
-    pub used: [u32; 2],
+    /// Faults of one that takes the time of its calls, of one that draws places by popularity, and of one that does
+    /// more than to wait for others and to tell them, beside those.
+    pub used: [u32; 3],
 }
 
 impl ProcessCost {
@@ -354,7 +355,7 @@ pub struct OwnPages {
 impl Default for ProcessCost {
     /// A small static program in guests of QEMU.
     fn default() -> Self {
-        Self { fork: OwnPages { anon: 45, kernel: 19, faults: 0 }, moved: None, grown: None, used: [0; 2] }
+        Self { fork: OwnPages { anon: 45, kernel: 19, faults: 0 }, moved: None, grown: None, used: [0; 3] }
     }
 }
 

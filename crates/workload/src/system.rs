@@ -32,6 +32,8 @@ pub enum OwnCode {
     Timing,
     /// It draws places by their popularity.
     Popularity,
+    /// It does more than to wait for others and to tell them.
+    Work,
 }
 
 /// For [`System::drop_caches`]: page cache, and with dentries and inodes reclaimable slab.

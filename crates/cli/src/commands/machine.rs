@@ -9,7 +9,7 @@ use crate::signals::stop_flag;
 pub(crate) fn machine(args: &MachineArgs, printer: &Printer) -> Result<(), Failure> {
     match &args.command {
         MachineCommand::Probe { backend: Some(backend), .. } => {
-            printer.note("timing calls, faults and pages in three guests; it takes some fifteen seconds");
+            printer.note("timing calls, faults and pages in three guests; it takes some thirty seconds");
             printer.data(&lab::guest_speed::probe(backend, &stop_flag())?)
         }
         MachineCommand::Probe { dir, backend: None } => {

@@ -27,7 +27,7 @@ use crate::run::batch::{self, Control, Ended};
 use crate::run::simulate::simulate;
 
 const WORKLOAD: &str = include_str!("guest_speed.toml");
-const MEM: &str = "512M";
+const MEM: &str = "704M";
 /// Runs in a guest.
 const GUESTS: u64 = 3;
 

@@ -19,7 +19,7 @@ use crate::system::{Advice, Errno, FileMapping, OpenMode, OwnCode, System, Syste
 use crate::written::definition::{Again, Bound, Deed, FileState, Much, Order, Step, Work};
 use crate::written::ground::{Going, Ground, Pass};
 use crate::written::measure::resident;
-use crate::written::plan::{Plan, Watched};
+use crate::written::plan::{Plan, Watched, works};
 use crate::written::steps::{WHOLE, file_advice, mapping_advice, order};
 use crate::written::tally::Tally;
 use crate::written::walk::Walk;
@@ -60,7 +60,7 @@ pub(super) struct Actor<S: System> {
     created: BTreeMap<String, VecDeque<String>>,
     created_so_far: u64,
     /// Which of its own code it has used, of [`OwnCode`].
-    has_used: [bool; 2],
+    has_used: [bool; 3],
     ended: Vec<bool>,
     tally: Tally,
 }
@@ -83,7 +83,7 @@ impl<S: System> Actor<S> {
             mixes: BTreeMap::new(),
             created: BTreeMap::new(),
             created_so_far: 0,
-            has_used: [false; 2],
+            has_used: [false; 3],
             ended,
             tally: Tally::default(),
         }
@@ -100,6 +100,7 @@ impl<S: System> Actor<S> {
         if let Some(largest) = plan.largest_call(steps) {
             buffer::use_large(&self.sys, Bytes(largest)).await?;
         }
+        self.uses(OwnCode::Work, works(steps));
         self.steps(steps).await?;
         Ok(self.tally)
     }
@@ -107,6 +108,7 @@ impl<S: System> Actor<S> {
     /// Its turns among `steps`, each when it is let, and the end when all have had theirs: memory stays until then.
     pub(super) async fn take_turns(mut self, turn: Turn) -> Result<Tally, WorkloadError> {
         let plan = Arc::clone(&self.plan);
+        self.uses(OwnCode::Work, true);
         self.turns(&plan.definition.main, turn).await?;
         turn.wait(&self.sys).await?;
         Ok(self.tally)

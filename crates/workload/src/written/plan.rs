@@ -175,6 +175,15 @@ impl Plan {
     }
 }
 
+/// Whether these steps do more than to wait for others and to tell them.
+pub(super) fn works(steps: &[Step]) -> bool {
+    let mut works = false;
+    each_step(steps, &mut |step| {
+        works |= !matches!(step, Step::Wait(_) | Step::End(_) | Step::Sleep(_) | Step::Again { .. });
+    });
+    works
+}
+
 impl Definition {
     /// Whether any task writes to a file of the file.
     pub(super) fn writes(&self, bound: &Bound) -> bool {
