@@ -17,6 +17,8 @@ pub(crate) enum ImportForm {
     Blkparse,
     /// fio's `write_iolog`, version 2 or 3: a trace of a program
     Fio,
+    /// A file of `damo record`, or the tracepoint `damon:damon_aggregated` as text: a trace of a program's memory
+    Damon,
 }
 
 #[derive(Debug, Args)]
@@ -24,12 +26,15 @@ pub(crate) enum ImportForm {
     after_help = "Of mmtests durations and counters of all tests are read, and samples of fsmark, simoop, stressng,
 thpfioscale and thpchallenge.
 Logs may be compressed (gzip, zstd). `replay`, `size` and `trace info` take them as they are, too;
-what a log does not tell is said here and kept in the trace.
+what a log does not tell is said here and kept in the trace. Of DAMON damo's JSON is read, plain or
+compressed, and what `perf script`, `trace-cmd report` or a kernel's own `trace` prints; all is taken
+for pages of files that are only read: pages that were used, a region as a whole.
 
 Examples:
   pagetide import mmtests work/log --out recordings/mmtests
   strace -f -tt -T -y -o app.log ./app
   pagetide import strace app.log -o app.trace
+  damo record --timeout 60 $(pidof app) && pagetide size damon.data
   pagetide trace info app.trace"
 )]
 pub(crate) struct ImportArgs {

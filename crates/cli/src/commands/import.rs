@@ -18,6 +18,7 @@ pub(crate) fn import(args: &ImportArgs, printer: &Printer) -> Result<(), Failure
         ImportForm::PerfTrace => import_log(args, ImportFormat::PerfTrace, printer),
         ImportForm::Blkparse => import_log(args, ImportFormat::Blkparse, printer),
         ImportForm::Fio => import_log(args, ImportFormat::Fio, printer),
+        ImportForm::Damon => import_log(args, ImportFormat::Damon, printer),
     }
 }
 

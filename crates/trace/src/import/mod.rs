@@ -1,4 +1,5 @@
-//! Logs of other programs as a [`Trace`]: `strace`, `perf trace`, `blkparse` and fio, each by its documented layout.
+//! Logs of other programs as a [`Trace`]: `strace`, `perf trace`, `blkparse`, fio and DAMON, each by its documented
+//! layout.
 //!
 //! [`ImportFormat::of`] tells a log by its first lines, [`import`] reads it. A line that cannot be read is an error
 //! where the format writes nothing but what is documented, and a sentence in [`Trace::gaps`] where the log may hold
@@ -9,6 +10,7 @@
 
 mod blkparse;
 mod builder;
+mod damon;
 mod fio;
 mod lines;
 mod perf;
@@ -31,11 +33,13 @@ pub enum ImportFormat {
     Blkparse,
     /// fio's `write_iolog`, version 2 or 3.
     Fio,
+    /// DAMON's regions: a file of `damo record`, or the tracepoint `damon:damon_aggregated` as text.
+    Damon,
 }
 
 impl ImportFormat {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Strace, Self::PerfTrace, Self::Blkparse, Self::Fio];
+    pub const ALL: [Self; 5] = [Self::Strace, Self::PerfTrace, Self::Blkparse, Self::Fio, Self::Damon];
 
     /// The name on the command line, and [`Trace::source`].
     pub const fn name(self) -> &'static str {
@@ -44,6 +48,7 @@ impl ImportFormat {
             Self::PerfTrace => "perf-trace",
             Self::Blkparse => "blkparse",
             Self::Fio => "fio",
+            Self::Damon => "damon",
         }
     }
 
@@ -51,6 +56,9 @@ impl ImportFormat {
     pub fn of(head: &[u8]) -> Option<Self> {
         /// More lines would tell no more.
         const LINES_MAX: usize = 64;
+        if damon::is_damo(head) {
+            return Some(Self::Damon);
+        }
         let text = String::from_utf8_lossy(head);
         if fio::is_heading(text.lines().next().unwrap_or_default()) {
             return Some(Self::Fio);
@@ -60,7 +68,8 @@ impl ImportFormat {
             let is_perf = perf::looks_like(line);
             let is_blkparse = blkparse::looks_like(line);
             let is_traced = is_strace.then_some(Self::Strace).or(is_perf.then_some(Self::PerfTrace));
-            is_traced.or(is_blkparse.then_some(Self::Blkparse))
+            let is_damon = damon::looks_like(line);
+            is_traced.or(is_blkparse.then_some(Self::Blkparse)).or(is_damon.then_some(Self::Damon))
         })
     }
 }
@@ -84,6 +93,16 @@ pub enum ImportError {
         /// What is wrong, with what was found.
         problem: String,
     },
+    /// A file that is not made of lines is not as its program writes it.
+    #[error("{place}: {problem}")]
+    Document {
+        /// Where in it.
+        place: String,
+        /// What is wrong, with what was found.
+        problem: String,
+        /// What to do about it.
+        remedy: &'static str,
+    },
     /// There is nothing in it that touches a file or memory.
     #[error("read as a log of {}: no operation on a file or on memory is in it; {found}", format.name())]
     Nothing {
@@ -99,6 +118,7 @@ impl ImportError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Unreadable { .. } => None,
+            Self::Document { remedy, .. } => Some(remedy),
             Self::Malformed { line: 0 | 1, .. } => Some("name a log of this form, or write it again"),
             Self::Malformed { .. } => Some("cut the log before that line, or write it again"),
             Self::Nothing { format: ImportFormat::Strace, .. } => {
@@ -111,6 +131,10 @@ impl ImportError {
                 Some("write it with `blkparse -i DEVICE`, in its own format")
             }
             Self::Nothing { format: ImportFormat::Fio, .. } => Some("write it with `write_iolog=LOG` of fio"),
+            Self::Nothing { format: ImportFormat::Damon, .. } => Some(
+                "write it with `damo record`, or print events of `perf record -a -e damon:damon_aggregated` with \
+                 `perf script`",
+            ),
         }
     }
 }
@@ -134,6 +158,7 @@ pub fn import(format: ImportFormat, name: &str, source: impl BufRead) -> Result<
         ImportFormat::PerfTrace => perf::read(name, source),
         ImportFormat::Blkparse => blkparse::read(name, source),
         ImportFormat::Fio => fio::read(name, source),
+        ImportFormat::Damon => damon::read(name, source),
     }?;
     debug_assert!(trace.check().is_ok());
     Ok(trace)
