@@ -8,7 +8,7 @@
 //! How a trace lies on disk is in the crate `recording`.
 //!
 //! Requests to a device or a cache, without a program, are in [`requests`]: start there with
-//! [`requests::TraceReader`]. [`import`] makes traces of what strace, perf trace, blkparse and fio wrote.
+//! [`requests::TraceReader`]. [`import`] makes traces of what strace, perf trace, blkparse, fio and DAMON wrote.
 
 mod check;
 pub mod import;
@@ -30,7 +30,7 @@ pub const CAPTURED: &str = "capture";
 /// A program's operations, and what they are on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trace {
-    /// Where it comes from: `capture`, `strace`, `perf-trace`, `blkparse`, `fio`.
+    /// Where it comes from: `capture`, `strace`, `perf-trace`, `blkparse`, `fio`, `damon`.
     pub source: String,
     /// The command that was captured, or the file that was imported.
     pub command: String,

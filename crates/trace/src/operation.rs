@@ -11,7 +11,7 @@ pub struct Operation {
     /// When it began, in nanoseconds since the trace's beginning.
     pub at_ns: u64,
     /// How long the task computed, and waited for others, before it, since its last operation ended; nanoseconds.
-    /// Time in calls that are not in the trace counts, too. Of what was seen by looking at memory it is 0: that
+    /// Time in calls that are not in the trace counts, too. Of what a capture saw by looking at memory it is 0: that
     /// happened while the task thought.
     pub think_ns: u64,
     /// How long it took, in nanoseconds; 0 where the source does not tell.

@@ -459,3 +459,19 @@ fn what_no_own_cache_can_be_is_refused_with_what_to_do() {
     assert!(missing.ends_with("exit 127") && missing.contains("hint"), "{missing}");
     assert!(scene.shown("size").ends_with("exit 2"));
 }
+
+/// What is used each two seconds need not stay: it is read again for less than the target. The 20 MiB that are used
+/// all the time must: on the host that program kept its pace at 21 MiB, and at 20 was ten times slower.
+#[test]
+fn a_recording_of_damon_says_what_is_warm_enough_to_stay() {
+    let scene = Scene::new();
+    scene.file("damon.data", include_bytes!("traces/hot.damon"));
+    let found = json(&scene.data("size damon.data --limits 16M,22M,48M --format json -q"));
+    let advice = &found["advice"];
+    assert_eq!(
+        (advice["memory_high_bytes"].as_u64(), advice["largest_too_small_bytes"].as_u64()),
+        (Some(22 << 20), Some(16 << 20))
+    );
+    let notes = found["notes"].to_string();
+    assert!(notes.contains("all is taken for pages of files that are only read"), "{notes}");
+}

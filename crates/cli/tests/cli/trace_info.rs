@@ -184,3 +184,18 @@ fn what_is_wrong_is_said_and_nothing_is_overwritten() {
     let cut = scene.shown("import strace cut.log -o cut.trace");
     assert!(cut.contains("the log ends within a line, which is left out: 1, on line 9"), "{cut}");
 }
+
+/// A program with 100 MiB mapped that used 20 MiB all the time and 20 MiB each two seconds, recorded by DAMON of Linux
+/// 6.12 and written by damo 3.4.3: 40 snapshots of it.
+#[test]
+fn a_recording_of_damon_says_what_is_assumed_of_it() {
+    let scene = Scene::new();
+    scene.file("damon.data", include_bytes!("traces/hot.damon"));
+    insta::assert_snapshot!(scene.shown("import damon damon.data -o app.trace"), @"");
+    assert_eq!(scene.data("trace info damon.data"), scene.data("trace info app.trace"));
+    scene.file("cut.data", &include_bytes!("traces/hot.damon")[..3000]).file("none.data", "[]");
+    insta::assert_snapshot!(
+        refused(&scene, &["trace info cut.data", "import damon none.data -o new", "import damon app.trace -o new"]),
+        @""
+    );
+}

@@ -1,5 +1,5 @@
 //! The trace of a program from a file, whoever wrote it: our own format, logs of `strace`, `perf trace`,
-//! `blkparse` and fio, which may be compressed, told by their content.
+//! `blkparse`, fio and DAMON, which may be compressed, told by their content.
 //!
 //! [`read`] leaves traces of requests to a device or a cache alone, which have no program; [`read_any`] takes them as
 //! those of one task, for figures only. Neighbours: `pagetide-trace`, which reads logs and counts; `recording`, the

@@ -1,6 +1,7 @@
 //! Logs of other programs, from outside: what comes of each, and of those that are wrong.
 
 mod blkparse;
+mod damon;
 mod fio;
 mod mangled;
 mod perf;

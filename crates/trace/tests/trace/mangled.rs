@@ -5,7 +5,7 @@ use pagetide_trace::import::{ImportFormat, import};
 use pagetide_trace::info::TraceInfo;
 use units::Seed;
 
-use crate::{blkparse, fio, perf, strace};
+use crate::{blkparse, damon, fio, perf, strace};
 
 const ROUNDS: u64 = 3000;
 
@@ -20,6 +20,8 @@ fn no_change_of_a_log_makes_the_importers_panic() {
         (ImportFormat::Blkparse, blkparse::LOG),
         (ImportFormat::Fio, fio::VERSION_2),
         (ImportFormat::Fio, fio::VERSION_3),
+        (ImportFormat::Damon, damon::EVENTS),
+        (ImportFormat::Damon, damon::JSON),
     ];
     let mut read = 0;
     for round in 0..ROUNDS {

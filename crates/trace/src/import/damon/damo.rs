@@ -7,18 +7,22 @@
 //!     "regions": [{"start": "94,411,850,973,184", "end": "94,411,872,051,200",      bytes
 //!       "nr_accesses": {"samples": 19, "percent": null}, ...}, ...]}, ...]}, ...]   a record for each target
 //! ```
-//! Numbers may be numbers, texts with commas, or times with units (`5 ms`, `1 s 500 ms`). What else is there is passed over:
-//! ages, statistics of schemes. It is read as it is unpacked, so that only what was used is in memory.
+//! Numbers may be numbers, texts with commas, or times with units (`5 ms`, `1 s 500 ms`). What else is there is passed
+//! over: ages, statistics of schemes. It is read as it is unpacked, so that only what was used is in memory.
 
-use std::io::Read;
+use std::fmt;
+use std::io::{self, BufReader, Read};
 
 use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
 
 use super::recording::{Recording, Snapshot, Target};
 use crate::import::ImportError;
 
 /// Two hours of a hundred regions at ten snapshots a second.
 const TEXT_LEN_MAX: u64 = 4 << 30;
+/// A text between two quotes that is longer is no number and no name.
+const WORD_LEN_MAX: u64 = 4 << 20;
 const REMEDY: &str = "record it again, or have damo write it again: `damo convert_record_format`";
 
 /// A number, as damo may write one.
@@ -33,7 +37,11 @@ enum Amount {
 impl Amount {
     /// So many, or so many of a unit that has `unit` of the smallest.
     fn of(&self, unit: u64) -> Result<u64, String> {
-        let wrong = || format!("{self:?} is no number");
+        let wrong = || match self {
+            Self::Whole(number) => format!("{number} is too much"),
+            Self::Real(number) => format!("{number} is no amount"),
+            Self::Text(text) => format!("`{text}` is no number"),
+        };
         match self {
             Self::Whole(number) => number.checked_mul(unit),
             Self::Real(number) => rounded(*number * unit as f64),
@@ -91,11 +99,51 @@ struct RegionForm {
     nr_accesses: AccessesForm,
 }
 
+/// Regions of a snapshot, each taken as it is read: what was not used is not kept.
+#[derive(Debug, Default)]
+struct Regions {
+    snapshot: Snapshot,
+    count: u64,
+}
+
+impl<'de> Deserialize<'de> for Regions {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Each;
+        impl<'de> Visitor<'de> for Each {
+            type Value = Regions;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("regions")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Regions, A::Error> {
+                let mut regions = Regions::default();
+                while let Some(form) = sequence.next_element()? {
+                    regions.take(&form).map_err(A::Error::custom)?;
+                }
+                Ok(regions)
+            }
+        }
+        deserializer.deserialize_seq(Each)
+    }
+}
+
+impl Regions {
+    fn take(&mut self, form: &RegionForm) -> Result<(), String> {
+        self.count += 1;
+        let (start, end) = (form.start.of(1)?, form.end.of(1)?);
+        match (start, end) {
+            (0, 0) => Ok(()),
+            _ => self.snapshot.region(start, end, form.nr_accesses.samples.of(1)?),
+        }
+    }
+}
+
 #[derive(Debug, Deserialize)]
 struct SnapshotForm {
     start_time: Option<Amount>,
     end_time: Amount,
-    regions: Vec<RegionForm>,
+    regions: Regions,
 }
 
 #[derive(Debug, Deserialize)]
@@ -115,14 +163,8 @@ impl TryFrom<SnapshotForm> for Told {
 
     fn try_from(form: SnapshotForm) -> Result<Self, String> {
         let start_ns = form.start_time.map(|time| time.of(1)).transpose()?;
-        let mut snapshot = Snapshot { start_ns, end_ns: form.end_time.of(1)?, ..Snapshot::default() };
-        for RegionForm { start, end, nr_accesses } in &form.regions {
-            let (start, end) = (start.of(1)?, end.of(1)?);
-            if (start, end) != (0, 0) {
-                snapshot.region(start, end, nr_accesses.samples.of(1)?)?;
-            }
-        }
-        Ok(Self(snapshot, form.regions.len() as u64))
+        let Regions { snapshot, count } = form.regions;
+        Ok(Self(Snapshot { start_ns, end_ns: form.end_time.of(1)?, ..snapshot }, count))
     }
 }
 
@@ -156,11 +198,34 @@ pub(super) fn looks_like(head: &str) -> bool {
     head.starts_with('[') && head.contains("\"target_id\"") && head.contains("\"snapshots\"")
 }
 
+/// A source that is no longer than [`TEXT_LEN_MAX`], nor a word in it than [`WORD_LEN_MAX`]: some kilobytes of zlib may
+/// be gigabytes of one name.
+struct Bounded<R> {
+    source: R,
+    read: u64,
+    /// Bytes since the last quote.
+    word: u64,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.source.read(buffer)?;
+        self.read += count as u64;
+        for byte in &buffer[..count] {
+            self.word = if *byte == b'"' { 0 } else { self.word + 1 };
+        }
+        match (self.read > TEXT_LEN_MAX, self.word > WORD_LEN_MAX) {
+            (true, _) => Err(io::Error::other(format!("it is longer than {} GiB", TEXT_LEN_MAX >> 30))),
+            (_, true) => Err(io::Error::other(format!("a word in it has more than {WORD_LEN_MAX} bytes"))),
+            _ => Ok(count),
+        }
+    }
+}
+
 /// Reads a file, unpacked.
 pub(super) fn read(source: impl Read) -> Result<Recording, ImportError> {
-    let mut source = source.take(TEXT_LEN_MAX);
-    let records: Result<Vec<Record>, _> = serde_json::from_reader(&mut source);
-    let records = records.map_err(|error| wrong(&error, source.limit() == 0))?;
+    let source = BufReader::new(Bounded { source, read: 0, word: 0 });
+    let records: Vec<Record> = serde_json::from_reader(source).map_err(|error| wrong(&error))?;
     let mut recording = Recording::default();
     for Record(target, regions) in records {
         recording.regions += regions;
@@ -169,15 +234,14 @@ pub(super) fn read(source: impl Read) -> Result<Recording, ImportError> {
     Ok(recording)
 }
 
-fn wrong(error: &serde_json::Error, too_long: bool) -> ImportError {
+fn wrong(error: &serde_json::Error) -> ImportError {
     let place = format!("line {}, column {}, of damo's JSON", error.line(), error.column());
     let text = error.to_string();
     let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
     let problem = match error.classify() {
-        _ if too_long => format!("it is longer than {} GiB", TEXT_LEN_MAX >> 30),
-        serde_json::error::Category::Io => format!("cannot be unpacked further: {text}"),
+        serde_json::error::Category::Io => format!("cannot be read further: {text}"),
         serde_json::error::Category::Eof => format!("it ends here: {text}"),
-        _ => format!("a list of records with snapshots of regions is expected: {text}"),
+        _ => format!("it is not as damo writes it: {text}"),
     };
     ImportError::Document { place, problem, remedy: REMEDY }
 }

@@ -2,13 +2,13 @@
 //! it: a line for each region (include/trace/events/damon.h of Linux 5.15 to 7.2).
 //!
 //! ```text
-//! kdamond.0   165 [000]    18.525803: damon:damon_aggregated: target_id=0 nr_regions=10 94411850973184-94411872051200: 19 1
-//! kdamond.0-165   [000] ..... 18.525803: damon_aggregated: target_id=0 nr_regions=10 94411850973184-94411872051200: 19 1
-//!                             |                                        |             | bytes                        |  age
-//!                             seconds         lines of one snapshot                                       samples that found it used
+//! kdamond.0   165 [000]    18.525803: damon:damon_aggregated: target_id=0 nr_regions=10 4096-8192: 19 1
+//! kdamond.0-165   [000] ..... 18.525803: damon_aggregated: target_id=0 nr_regions=10 4096-8192: 19 1
+//!                             |                                        |             |          |  age
+//!                             seconds         lines of the snapshot ---+             bytes      samples that found it used
 //! ```
-//! A snapshot is as many lines of a target; where some were lost, it ends where addresses fall. Its time is that of its first
-//! line. Other lines are passed over and counted: other events, headings. Linux 5.15 prints no age.
+//! A snapshot is as many lines of a target; where some were lost, it ends where addresses fall. Its time is that of its
+//! first line. Other lines are passed over and counted: other events, headings. Linux 5.15 prints no age.
 
 use std::io::BufRead;
 

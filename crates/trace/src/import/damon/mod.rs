@@ -3,7 +3,8 @@
 //!
 //! # Background
 //! In each sampling interval DAMON looks whether one page of each region was used, and at the end of each aggregation
-//! interval tells how many of these samples found it so. Regions are split and merged, so that pages of one are used alike.
+//! interval tells how many of these samples found it so. Regions are split and merged, so that pages of one are used
+//! alike.
 //!
 //! # How it becomes a trace
 //! ```text
@@ -11,11 +12,11 @@
 //!  file         aaaabb          one for each target, mapped by one task
 //!  snapshot     ###.#.          touches: regions with samples above 0, as a whole, as often as samples found them used
 //! ```
-//! - Which of a region's pages were used is not known: between the samples' share of them, and all. All is what
-//!   `damo report wss` counts, and what is right where a program comes by every few seconds. [`Trace::gaps`] has both.
-//! - What is memory of files and what is anonymous is not known either. Anonymous memory stays without swap, so that the only
-//!   answer to how much is needed would be all that was used. So all are pages of a file, which a limit can take and a disk
-//!   brings back: how much of it is warm enough to stay. A disk can be named as swap would have it.
+//! - Which of a region's pages were used is not known: between the samples' share of them, and all. All is what `damo
+//!   report wss` counts, and what is right where a program comes by every few seconds. [`Trace::gaps`] has both.
+//! - What is memory of files and what is anonymous is not known either. Anonymous memory stays without swap, so that the
+//!   only answer to how much is needed would be all that was used. So all are pages of a file, which a limit can take
+//!   and a disk brings back: how much of it is warm enough to stay. A disk can be named as swap would have it.
 //! - Whether a page was written to is not told: all are read.
 //!
 //! Left out: memory that was never found used, which need not even be there; ages; what schemes did. Addresses may be
@@ -205,12 +206,12 @@ fn touch(builder: &mut Builder, snapshot: &Snapshot, layout: &Layout, begin_ns: 
 
 fn found(recording: &Recording, lines: Option<u64>) -> String {
     if recording.regions > 0 {
-        return format!("none of its {} regions was found used", recording.regions);
+        return format!("of its regions, {} in all, none was found used", recording.regions);
     }
     match lines {
         None => "it has no regions".to_owned(),
         Some(0) => "it is empty".to_owned(),
-        Some(lines) => format!("none of its {lines} lines is a `damon_aggregated`"),
+        Some(lines) => format!("of its lines, {lines} in all, none is a `damon_aggregated`"),
     }
 }
 
