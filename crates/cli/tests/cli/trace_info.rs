@@ -191,11 +191,33 @@ fn what_is_wrong_is_said_and_nothing_is_overwritten() {
 fn a_recording_of_damon_says_what_is_assumed_of_it() {
     let scene = Scene::new();
     scene.file("damon.data", include_bytes!("traces/hot.damon"));
-    insta::assert_snapshot!(scene.shown("import damon damon.data -o app.trace"), @"");
+    insta::assert_snapshot!(scene.shown("import damon damon.data -o app.trace"), @"
+    warning: DAMON does not tell anonymous memory from files: all is taken for pages of files that are only read, which a limit can take and a disk brings back
+    warning: a region that was found used counts as a whole: 38 MiB at most in one interval; with as large a share of its pages as of its samples it would be 21 MiB
+    warning: what was never found used is not in it: 38 MiB were, of regions with 183 MiB
+    warning: how many samples an interval had is not in it: taken for 20, as by default
+    `app.trace`: 48 operations, 1 task, 1 file, 4.7 s
+    exit 0
+    ");
     assert_eq!(scene.data("trace info damon.data"), scene.data("trace info app.trace"));
     scene.file("cut.data", &include_bytes!("traces/hot.damon")[..3000]).file("none.data", "[]");
     insta::assert_snapshot!(
         refused(&scene, &["trace info cut.data", "import damon none.data -o new", "import damon app.trace -o new"]),
-        @""
+        @"
+        $ trace info cut.data
+        error: `cut.data`, line 4206, column 21, of damo's JSON: cannot be read further: incomplete deflate stream
+        hint: record it again, or have damo write it again: `damo convert_record_format`
+        exit 1
+
+        $ import damon none.data -o new
+        error: `none.data`, read as a log of damon: no operation on a file or on memory is in it; it has no regions
+        hint: write it with `damo record`, or print events of `perf record -a -e damon:damon_aggregated` with `perf script`
+        exit 1
+
+        $ import damon app.trace -o new
+        error: `app.trace`, read as a log of damon: no operation on a file or on memory is in it; of its lines, 64 in all, none is a `damon_aggregated`
+        hint: write it with `damo record`, or print events of `perf record -a -e damon:damon_aggregated` with `perf script`
+        exit 1
+        "
     );
 }

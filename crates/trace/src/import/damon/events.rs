@@ -5,11 +5,12 @@
 //! kdamond.0   165 [000]    18.525803: damon:damon_aggregated: target_id=0 nr_regions=10 4096-8192: 19 1
 //! kdamond.0-165   [000] ..... 18.525803: damon_aggregated: target_id=0 nr_regions=10 4096-8192: 19 1
 //!                             |                                        |             |          |  age
-//!                             seconds         lines of the snapshot ---+             bytes      samples that found it used
+//!                             seconds         lines of the snapshot ---+             bytes      samples that found it
 //! ```
 //! A snapshot is as many lines of a target; where some were lost, it ends where addresses fall. Its time is that of its
 //! first line. Other lines are passed over and counted: other events, headings. Linux 5.15 prints no age.
 
+use std::collections::BTreeMap;
 use std::io::BufRead;
 
 use super::recording::{Recording, Snapshot};
@@ -77,7 +78,6 @@ pub(super) fn looks_like(line: &str) -> bool {
 
 /// A target's snapshot while its lines come.
 struct Open {
-    target: u64,
     snapshot: Snapshot,
     /// Lines that it should have, and has.
     regions: u64,
@@ -90,7 +90,7 @@ struct Open {
 pub(super) fn read(source: impl BufRead) -> Result<(Recording, u64), ImportError> {
     let mut lines = Lines::new(source);
     let mut recording = Recording::default();
-    let mut open: Vec<Open> = Vec::new();
+    let mut open: BTreeMap<u64, Open> = BTreeMap::new();
     while let Some(line) = lines.next()? {
         let taken = match event(&line) {
             None => {
@@ -108,44 +108,49 @@ pub(super) fn read(source: impl BufRead) -> Result<(Recording, u64), ImportError
             recording.noted.add("the log ends within a line", lines.number);
         }
     }
-    for open in open {
+    for (target, open) in open {
         let line = lines.number;
-        close(&mut recording, open, line).map_err(|problem| ImportError::Malformed { line, problem })?;
+        close(&mut recording, target, open, line)
+            .map_err(|problem| ImportError::Malformed { line, problem })?;
     }
     Ok((recording, lines.number))
 }
 
-fn take(recording: &mut Recording, open: &mut Vec<Open>, event: &Event, line: u64) -> Result<(), String> {
+fn take(
+    recording: &mut Recording,
+    open: &mut BTreeMap<u64, Open>,
+    event: &Event,
+    line: u64,
+) -> Result<(), String> {
     let Some(samples) = event.samples else { return Ok(()) };
-    let place = open.iter().position(|open| open.target == event.target);
     let goes_on = |open: &Open| open.regions == event.regions && open.end <= event.start;
-    let place = match place {
-        Some(place) if goes_on(&open[place]) => place,
-        place => {
-            if let Some(place) = place {
-                close(recording, open.swap_remove(place), line)?;
-            }
-            let snapshot = Snapshot { end_ns: event.at_ns, ..Snapshot::default() };
-            let target = event.target;
-            open.push(Open { target, snapshot, regions: event.regions, lines: 0, end: 0 });
-            open.len() - 1
+    if let Some(other) = open.remove(&event.target) {
+        if goes_on(&other) {
+            open.insert(event.target, other);
+        } else {
+            close(recording, event.target, other, line)?;
         }
-    };
-    let now = &mut open[place];
+    }
+    let now = open.entry(event.target).or_insert_with(|| {
+        let snapshot = Snapshot { end_ns: event.at_ns, ..Snapshot::default() };
+        Open { snapshot, regions: event.regions, lines: 0, end: 0 }
+    });
     now.snapshot.region(event.start, event.end, samples)?;
     (now.end, now.lines) = (event.end, now.lines + 1);
     recording.regions += 1;
-    if now.lines >= now.regions {
-        close(recording, open.swap_remove(place), line)?;
+    if now.lines >= now.regions
+        && let Some(whole) = open.remove(&event.target)
+    {
+        close(recording, event.target, whole, line)?;
     }
     Ok(())
 }
 
-fn close(recording: &mut Recording, open: Open, line: u64) -> Result<(), String> {
+fn close(recording: &mut Recording, target: u64, open: Open, line: u64) -> Result<(), String> {
     if open.lines < open.regions {
         recording.noted.add("snapshots that lack regions, which were lost or cut off", line);
     }
-    recording.target(open.target).push(open.snapshot)
+    recording.target(target).push(open.snapshot)
 }
 
 #[cfg(test)]

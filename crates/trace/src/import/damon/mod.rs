@@ -14,9 +14,9 @@
 //! ```
 //! - Which of a region's pages were used is not known: between the samples' share of them, and all. All is what `damo
 //!   report wss` counts, and what is right where a program comes by every few seconds. [`Trace::gaps`] has both.
-//! - What is memory of files and what is anonymous is not known either. Anonymous memory stays without swap, so that the
-//!   only answer to how much is needed would be all that was used. So all are pages of a file, which a limit can take
-//!   and a disk brings back: how much of it is warm enough to stay. A disk can be named as swap would have it.
+//! - What is memory of files and what is anonymous is not known either. Anonymous memory stays without swap, so that
+//!   the only answer to how much is needed would be all that was used. So all are pages of a file, which a limit can
+//!   take and a disk brings back: how much of it is warm enough to stay. A disk can be named as swap would have it.
 //! - Whether a page was written to is not told: all are read.
 //!
 //! Left out: memory that was never found used, which need not even be there; ages; what schemes did. Addresses may be
@@ -134,7 +134,7 @@ impl Layout {
 
 fn trace(name: &str, recording: Recording, lines: Option<u64>) -> Result<Trace, ImportError> {
     let layouts: Vec<Layout> = recording.targets.iter().map(Layout::of).collect();
-    let pages: u64 = layouts.iter().map(|layout| layout.pages).sum();
+    let pages = layouts.iter().fold(0_u64, |sum, layout| sum.saturating_add(layout.pages));
     if pages == 0 {
         return Err(ImportError::Nothing { format: ImportFormat::Damon, found: found(&recording, lines) });
     }
@@ -233,12 +233,12 @@ fn gaps(recording: &Recording, pages: u64) -> Vec<String> {
         snapshot.used.iter().map(share).sum()
     });
     let mut gaps = vec![
-        "DAMON does not tell anonymous memory from files: all is taken for pages of files that are only read, which a limit \
-         can take and a disk brings back"
+        "DAMON does not tell anonymous memory from files: all is taken for pages of files that are only read, which a \
+         limit can take and a disk brings back"
             .to_owned(),
         format!(
-            "a region that was found used counts as a whole: {} at most in one interval; with as large a share of its pages as \
-             of its samples it would be {}",
+            "a region that was found used counts as a whole: {} at most in one interval; with as large a share of its \
+             pages as of its samples it would be {}",
             mib(whole),
             mib(least)
         ),

@@ -7,6 +7,8 @@
 //! Kept is what was used, in pages. Left out: ages, which a series of snapshots tells by itself, and what schemes did.
 //! Read by [`super::events`] and [`super::damo`], made a trace by [`super`].
 
+use std::collections::BTreeMap;
+
 use crate::import::builder::Noted;
 
 /// Bytes of a page.
@@ -112,6 +114,8 @@ impl Target {
 #[derive(Debug, Default)]
 pub(super) struct Recording {
     pub(super) targets: Vec<Target>,
+    /// Their places, of those that were asked for by number.
+    by_id: BTreeMap<u64, usize>,
     pub(super) noted: Noted,
     /// Regions, used or not.
     pub(super) regions: u64,
@@ -120,10 +124,10 @@ pub(super) struct Recording {
 impl Recording {
     /// The target that DAMON calls so, or a new one.
     pub(super) fn target(&mut self, id: u64) -> &mut Target {
-        let place = self.targets.iter().position(|target| target.id == id).unwrap_or_else(|| {
+        let place = *self.by_id.entry(id).or_insert(self.targets.len());
+        if place == self.targets.len() {
             self.targets.push(Target { id, ..Target::default() });
-            self.targets.len() - 1
-        });
+        }
         &mut self.targets[place]
     }
 
