@@ -27,15 +27,15 @@ pub(crate) enum ImportForm {
 thpfioscale and thpchallenge.
 Logs may be compressed (gzip, zstd). `replay`, `size` and `trace info` take them as they are, too;
 what a log does not tell is said here and kept in the trace. Of DAMON damo's JSON is read, plain or
-compressed, and what `perf script`, `trace-cmd report` or a kernel's own `trace` prints; all is taken
-for pages of files that are only read: pages that were used, a region as a whole.
+compressed, and what `perf script`, `trace-cmd report` or a kernel's own `trace` prints: regions
+that were used are taken for pages of files that are only read.
 
 Examples:
   pagetide import mmtests work/log --out recordings/mmtests
   strace -f -tt -T -y -o app.log ./app
   pagetide import strace app.log -o app.trace
-  damo record --timeout 60 $(pidof app) && pagetide size damon.data
-  pagetide trace info app.trace"
+  pagetide trace info app.trace
+  damo record --timeout 60 $(pidof app) && pagetide size damon.data"
 )]
 pub(crate) struct ImportArgs {
     /// Form to read

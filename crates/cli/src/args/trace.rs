@@ -51,9 +51,9 @@ pub(crate) enum TraceCommand {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "It takes traces of `pagetide capture`, logs of strace, perf trace, blkparse, fio and DAMON, and traces of
-requests, all told by their content and perhaps compressed. The table of reuse says how many
-accesses an LRU cache of that size would have had; `pagetide size` simulates a kernel instead.
+    after_help = "It takes traces of `pagetide capture`, logs of strace, perf trace, blkparse, fio and DAMON, and
+traces of requests, all told by their content and perhaps compressed. The table of reuse says how
+many accesses an LRU cache of that size would have had; `pagetide size` simulates a kernel instead.
 
 Examples:
   pagetide trace info app.trace
