@@ -9,8 +9,9 @@ use crate::signals::stop_flag;
 pub(crate) fn machine(args: &MachineArgs, printer: &Printer) -> Result<(), Failure> {
     match &args.command {
         MachineCommand::Probe { backend: Some(backend), .. } => {
-            printer.note("timing calls, faults and pages in three guests; it takes some thirty seconds");
-            printer.data(&lab::guest_speed::probe(backend, &stop_flag())?)
+            let guests = lab::guest_speed::Guests::of(backend)?;
+            printer.note("timing calls, faults and pages in six guests; it takes some thirty seconds");
+            printer.data(&guests.probe(&stop_flag())?)
         }
         MachineCommand::Probe { dir, backend: None } => {
             printer.note("timing calls, the disk and reclaim; it takes some ten seconds");

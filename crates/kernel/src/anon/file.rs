@@ -5,6 +5,7 @@
 //! and [`super::advice`] for what is said of its pages.
 
 use mm::base::event::Trace;
+use mm::base::layout::PageTables;
 use mm::pages::mapped::{AccessAdvice, FileArea};
 use mm::pages::mapped_pages::FAULT_AROUND;
 use mm::version::rules::HugePages;
@@ -20,6 +21,11 @@ use crate::tasks::process::Process;
 
 /// The page below which mappings of a process lie: in Linux at random (`mmap_base`), and seldom a multiple of 64 KiB.
 const MMAP_BASE: u64 = 5;
+
+/// User-Mode Linux has mappings from below upwards, at first in a gap of so many pages before memory of the C library,
+/// and what does not fit behind that, where a multiple of 64 MiB is. Measured: mappings of 57 MiB and less take one
+/// fault more for each marker of readahead, whatever their size, and those of 60 MiB and more none.
+const GAP_PAGES: u64 = 58 << 8;
 
 /// How a file is to be mapped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -69,14 +75,25 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
 
     /// Where the last mapping of a process begins, in pages behind a multiple of those that a fault maps at once: each
     /// lies just below the one before, but that long ones begin at a huge page where there are such
-    /// (`thp_get_unmapped_area`, as Linux 6.18 has it on ext4).
+    /// (`thp_get_unmapped_area`, as Linux 6.18 has it on ext4), and that User-Mode Linux has the oldest layout.
     fn begins_behind(&self, process: &Process, pages: u32) -> u32 {
         let has_huge = self.mem(|mem| mem.core.rules().huge_pages) != HugePages::Off;
         if has_huge && pages >= HUGE_PAGES {
             return 0;
         }
-        let below = MMAP_BASE.wrapping_sub(process.mapped_pages());
-        (below % u64::from(FAULT_AROUND)) as u32
+        let begin = match self.machine().build().page_tables {
+            PageTables::Hardware => MMAP_BASE.wrapping_sub(process.mapped_pages()),
+            PageTables::UserMode { .. } => {
+                let fits = |pages| pages < GAP_PAGES;
+                let is_small = fits(u64::from(pages));
+                let areas = process.0.anon.borrow();
+                let before = areas.iter().flatten().filter(|area| area.file.is_some());
+                let before: u64 =
+                    before.map(|area| area.pages).filter(|&pages| fits(pages) == is_small).sum();
+                if is_small { MMAP_BASE + before } else { before }
+            }
+        };
+        (begin % u64::from(FAULT_AROUND)) as u32
     }
 
     /// Whether a mapping is that of a file.

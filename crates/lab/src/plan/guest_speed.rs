@@ -67,35 +67,57 @@ const PHASES: [Phase; 14] = [
 /// Costs by their names.
 type Costs = Vec<(&'static str, Nanos)>;
 
-/// Measures guests of `backend`, a kernel of User-Mode Linux, on this host; returns a machine file.
-///
-/// # Errors
-/// `backend` is something else, or of a kernel that the model has not; a run fails; `stop` was set.
-pub fn probe(backend: &str, stop: &Arc<AtomicBool>) -> Result<String, LabError> {
-    let backend: Backend = backend.parse()?;
-    let kernel = Some(&backend).filter(|backend| matches!(backend, Backend::Uml(_))).and_then(model_of);
-    let Some(kernel) = kernel else {
-        let hint = "name a release, as in `--on uml:6.12`";
-        return Err(LabError::refused(format!("guests of `{backend}` are not measured"), hint));
-    };
-    let mut guests = Vec::new();
-    for (filesystem, seed) in
-        [EXT4, XFS].into_iter().flat_map(|name| (1..=GUESTS).map(move |seed| (name, seed)))
-    {
-        let request = Request { backend: Some(backend.to_string()), seed: Some(seed), ..request(filesystem) };
-        let run = PlannedRun { label: backend.to_string(), scenario: request.resolve()? };
-        guests.push((filesystem, in_guest(&run, stop)?));
+/// Guests that can be measured.
+#[derive(Debug)]
+pub struct Guests {
+    backend: Backend,
+    /// What the model has in their place.
+    kernel: String,
+}
+
+impl Guests {
+    /// Those of `backend`, a kernel of User-Mode Linux.
+    ///
+    /// # Errors
+    /// `backend` is something else, or of a kernel that the model has not.
+    pub fn of(backend: &str) -> Result<Self, LabError> {
+        let backend: Backend = backend.parse()?;
+        let kernel = Some(&backend).filter(|backend| matches!(backend, Backend::Uml(_))).and_then(model_of);
+        match kernel {
+            Some(kernel) => Ok(Self { backend, kernel }),
+            None => {
+                let hint = "name a release, as in `--on uml:6.12`";
+                Err(LabError::refused(format!("guests of `{backend}` are not measured"), hint))
+            }
+        }
     }
-    let took = |phase: &Phase| {
-        let of = guests.iter().filter(|(filesystem, _)| *filesystem == phase.filesystem);
-        middle(of.filter_map(|(_, guest)| seconds(guest, phase.name)).collect())
-    };
-    let model = |costs: &Costs, phase: &Phase| {
-        let recording = in_model(&kernel, phase.filesystem, costs);
-        recording.map(|recording| seconds(&recording, phase.name).unwrap_or_default())
-    };
-    let costs = fitted(&model, &took)?;
-    Ok(file(&backend, &guests[0].1.kernel, &costs))
+
+    /// Measures them on this host; returns a machine file.
+    ///
+    /// # Errors
+    /// A run fails; `stop` was set.
+    pub fn probe(&self, stop: &Arc<AtomicBool>) -> Result<String, LabError> {
+        let Self { backend, kernel } = self;
+        let mut guests = Vec::new();
+        for (filesystem, seed) in
+            [EXT4, XFS].into_iter().flat_map(|name| (1..=GUESTS).map(move |seed| (name, seed)))
+        {
+            let request =
+                Request { backend: Some(backend.to_string()), seed: Some(seed), ..request(filesystem) };
+            let run = PlannedRun { label: backend.to_string(), scenario: request.resolve()? };
+            guests.push((filesystem, in_guest(&run, stop)?));
+        }
+        let took = |phase: &Phase| {
+            let of = guests.iter().filter(|(filesystem, _)| *filesystem == phase.filesystem);
+            middle(of.filter_map(|(_, guest)| seconds(guest, phase.name)).collect())
+        };
+        let model = |costs: &Costs, phase: &Phase| {
+            let recording = in_model(kernel, phase.filesystem, costs);
+            recording.map(|recording| seconds(&recording, phase.name).unwrap_or_default())
+        };
+        let costs = fitted(&model, &took)?;
+        Ok(file(backend, &guests[0].1.kernel, &costs))
+    }
 }
 
 fn request(filesystem: &str) -> Request {
@@ -233,7 +255,7 @@ mod tests {
 
     #[test]
     fn what_is_no_guest_of_user_mode_linux_is_refused() {
-        let refused = |backend| probe(backend, &Arc::default()).unwrap_err().to_string();
+        let refused = |backend| Guests::of(backend).unwrap_err().to_string();
         insta::assert_snapshot!(["sim", "host", "vm:6.12", "uml:./linux"].map(refused).join("\n"), @"
         guests of `sim` are not measured
         guests of `host` are not measured
