@@ -75,11 +75,19 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 mem.pass_file(cpu, Pages(pages.into()), LAY_OUT_STEP, each);
             });
             self.keep_in_memory(&directory, name, number);
-            if self.shared.filesystem == Filesystem::Ext4 {
-                self.keep_log_of_file(directory.device, u64::from(pages).div_ceil(LAY_OUT_STEP.0));
-            }
         }
         Ok(())
+    }
+
+    /// What the journal of the disk keeps of a file that was laid out just before, once the time for that is over: while
+    /// it lasted, there were more pages of files in memory, and statistics of cgroups were flushed with them.
+    pub fn keep_journal_of(&self, path: &str, size: Bytes) {
+        let directory = self.shared.files.borrow_mut().directory_on_disk(split_path(path).0);
+        if self.shared.filesystem == Filesystem::Ext4
+            && let Some(directory) = directory
+        {
+            self.keep_log_of_file(directory.device, size.to_pages_ceil().0.div_ceil(LAY_OUT_STEP.0));
+        }
     }
 
     /// A file that was written just before has its dentry and its inode in memory, if there is room.

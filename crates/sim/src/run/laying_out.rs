@@ -40,6 +40,14 @@ pub(super) fn lay_out<'f>(
     }
 }
 
+/// What was laid out just before leaves in the journal, once the time that it takes is over.
+pub(super) fn keep_journal(kernel: &SimKernel, sampler: &RefCell<Sampler>, files: &[&(String, Bytes)]) {
+    if kernel.machine().build().laid_out == LaidOut::JustBefore {
+        let keep = || files.iter().for_each(|(path, size)| kernel.keep_journal_of(path, *size));
+        sampler.borrow_mut().beforehand(kernel, keep);
+    }
+}
+
 /// Drops all caches behind files that were laid out. Where that was just before, their inodes were in memory until
 /// then, and what is freed is not the run's.
 pub(super) async fn begin_cold(kernel: &SimKernel, sampler: &RefCell<Sampler>) -> Result<(), Errno> {

@@ -25,7 +25,7 @@ use workload::system::{
 use crate::engine::sim::{Sim, SimKernel};
 use crate::run::buffer::Buffer;
 use crate::run::gates::Gates;
-use crate::run::laying_out::{begin_cold, lay_out};
+use crate::run::laying_out::{begin_cold, keep_journal, lay_out};
 use crate::run::memories::Memories;
 use crate::run::sample::Sampler;
 
@@ -431,6 +431,7 @@ impl System for SimSystem {
         lay_out(&self.kernel, &self.sampler, self.seed, &disk)
             .map_err(|(path, errno)| failed("lay out", path)(errno))?;
         self.kernel.machine().return_to_user().await; // What follows begins once that is done.
+        keep_journal(&self.kernel, &self.sampler, &disk);
         Ok(())
     }
 
