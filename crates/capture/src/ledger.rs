@@ -113,7 +113,7 @@ mod tests {
         ledger.push(at(5));
         assert_eq!(times(&mut ledger, false), [1]);
         ledger.end(failed, Vec::new());
-        assert_eq!(times(&mut ledger, false), []);
+        assert_eq!(times(&mut ledger, false), [0_u64; 0]);
         ledger.end(long, vec![at(2)]);
         assert_eq!(times(&mut ledger, false), [2, 3, 5]);
         ledger.begin();
