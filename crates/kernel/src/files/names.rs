@@ -79,8 +79,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         Ok(())
     }
 
-    /// What the journal of the disk keeps of a file that was laid out just before, once the time for that is over: while
-    /// it lasted, there were more pages of files in memory, and statistics of cgroups were flushed with them.
+    /// What the journal of the disk keeps of a file that was laid out just before, once the time for that is over:
+    /// while it lasted, there were more pages of files in memory, and statistics of cgroups were flushed with them.
     pub fn keep_journal_of(&self, path: &str, size: Bytes) {
         let directory = self.shared.files.borrow_mut().directory_on_disk(split_path(path).0);
         if self.shared.filesystem == Filesystem::Ext4

@@ -196,8 +196,9 @@ const fn run_cost(follow: FollowTables, reads: OldReads) -> RunCost {
 /// faults, and 59 to 71 from 6.12 on; those that time their calls take 35 to 39 more, from 6.12 on 20 to 23, and those
 /// that draw by popularity 22 and 15 to 20 beside those (`pgfault` of runs of `containers` with four tasks, less what
 /// their steps take). Of 64 that only tell that they are there, each takes 153 and 89 in all. What reading the file
-/// costs is what is left of these runs: root's faults in 60 worlds with files of 2 to 12 KiB. On hosts with protection keys an earlier build was measured, which had some 60 more; where a build
-/// of this program has its code makes 3 to 8 of them.
+/// costs is what is left of these runs: root's faults in 60 worlds with files of 2 to 12 KiB. On hosts with protection
+/// keys an earlier build was measured, which had some 60 more; where a build of this program has its code makes 3 to 8
+/// of them.
 const fn file_cost(follow: FollowTables, reads: OldReads) -> FileCost {
     let mut process = process_cost(follow, reads);
     let inherited = inherited_reads(follow, reads);
