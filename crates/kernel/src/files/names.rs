@@ -82,10 +82,11 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// What the journal of the disk keeps of a file that was laid out just before, once the time for that is over:
     /// while it lasted, there were more pages of files in memory, and statistics of cgroups were flushed with them.
     pub fn keep_journal_of(&self, path: &str, size: Bytes) {
+        if self.shared.filesystem != Filesystem::Ext4 {
+            return;
+        }
         let directory = self.shared.files.borrow_mut().directory_on_disk(split_path(path).0);
-        if self.shared.filesystem == Filesystem::Ext4
-            && let Some(directory) = directory
-        {
+        if let Some(directory) = directory {
             self.keep_log_of_file(directory.device, size.to_pages_ceil().0.div_ceil(LAY_OUT_STEP.0));
         }
     }

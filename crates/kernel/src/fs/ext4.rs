@@ -20,7 +20,7 @@ use crate::machine::Machine;
 use crate::tasks::process::Process;
 
 /// Memory for metadata blocks is allocated inside of transactions.
-pub(super) const METADATA_GFP: Gfp = Gfp::HIGHUSER_MOVABLE.without(Gfp::FS);
+const METADATA_GFP: Gfp = Gfp::HIGHUSER_MOVABLE.without(Gfp::FS);
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// The extents of a large file are in a metadata block that is read through the block device's own page cache,
@@ -66,6 +66,21 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 }
             }
         }
+    }
+
+    /// Adds a locked page of metadata to the page cache of its device, with its buffer head. False: it was there.
+    pub(super) async fn add_metadata_page(
+        &self,
+        process: Option<&Process>,
+        device: &Inode,
+        block: u32,
+    ) -> Result<bool, Errno> {
+        let is_added = self.add_folio_for(process, device, Place::page(block), METADATA_GFP).await?;
+        if is_added {
+            // Without memory for it the page has none, and nothing else changes.
+            let _ = self.give_buffer(process, device, block).await;
+        }
+        Ok(is_added)
     }
 
     /// A folio that is dirtied gets a buffer head for each of its pages, charged with them.

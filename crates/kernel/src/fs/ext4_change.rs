@@ -15,12 +15,10 @@ use mm::slab::object::Object;
 use mm::version::geometry::Cache;
 use units::{Bytes, PAGE_SIZE};
 
-use crate::cache::add::Place;
 use crate::cache::in_flight::PageRange;
 use crate::cache::look::Found;
 use crate::errno::Errno;
 use crate::files::inode::Inode;
-use crate::fs::ext4::METADATA_GFP;
 use crate::handle::Kernel;
 use crate::machine::{Machine, WaitReason};
 use crate::tasks::process::Process;
@@ -163,11 +161,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         device: &Rc<Inode>,
         block: u32,
     ) -> Result<bool, Errno> {
-        if !self.add_folio_for(process, device, Place::page(block), METADATA_GFP).await? {
+        if !self.add_metadata_page(process, device, block).await? {
             return Ok(false);
         }
-        // Without memory for it the page has none, and nothing else changes.
-        let _ = self.give_buffer(process, device, block).await;
         let is_new = self.mem(|mem| mem.journal_make_block(device.device, block));
         if is_new {
             self.unlock_pages(PageRange { mapping: device.mapping, first: block, count: 1 });

@@ -18,10 +18,8 @@ use mm::fs::ext4::journal::Journal;
 use mm::fs::ext4::layout::log_block;
 use units::{Bytes, Nanos, PAGE_SIZE};
 
-use crate::cache::add::Place;
 use crate::cache::in_flight::{PageRange, Transfer};
 use crate::cache::look::Found;
-use crate::fs::ext4::METADATA_GFP;
 use crate::handle::Kernel;
 use crate::machine::{IoKind, IoRequest, Machine, WaitReason};
 use crate::queues::JournalThread;
@@ -130,9 +128,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         for number in blocks {
             let block = log_block((head + number) % size);
             let is_new = matches!(self.look(&device, block), Found::Missing)
-                && self.add_folio_for(None, &device, Place::page(block), METADATA_GFP).await == Ok(true);
+                && self.add_metadata_page(None, &device, block).await == Ok(true);
             if is_new {
-                let _ = self.give_buffer(None, &device, block).await;
                 self.unlock_pages(PageRange { mapping: device.mapping, first: block, count: 1 });
             }
             let cpu = self.machine().current_cpu();

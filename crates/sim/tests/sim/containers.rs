@@ -13,6 +13,10 @@ use crate::story;
 
 /// One container alone, on a guest of 512 MiB with ext4.
 fn alone(kernel: &str, params: &[(&str, &str)]) -> SimResult {
+    alone_by(1, kernel, params)
+}
+
+fn alone_by(seed: u64, kernel: &str, params: &[(&str, &str)]) -> SimResult {
     let kernel = mm::Version::parse(kernel).expect("a preset");
     let (hardware, layout) =
         machines::build(workload::scenario::UML_MACHINE, Bytes(512 << 20), &kernel).expect("a machine");
@@ -20,9 +24,8 @@ fn alone(kernel: &str, params: &[(&str, &str)]) -> SimResult {
     let params = [&fixed, params].concat();
     let workload = Workload::new("containers", params.iter().copied()).expect("parameters of the workload");
     let ext4 = Filesystem::by_name("ext4").expect("a filesystem");
-    let spec =
-        SimRun { filesystem: ext4, ..SimRun::new(Program::Workload(workload), kernel, hardware, layout) };
-    ended(&spec)
+    let program = Program::Workload(workload);
+    ended(&SimRun { filesystem: ext4, seed, ..SimRun::new(program, kernel, hardware, layout) })
 }
 
 fn counted(result: &SimResult, name: &str) -> u64 {
@@ -42,15 +45,29 @@ fn a_page_that_comes_back_to_be_written_over_is_no_refault() {
 }
 
 /// Below 64 MiB guests of 5.10 and 6.12 wrote nothing of 9 MiB, and of 10 MiB the first 2,457 pages, which are 15 %:
-/// halfway between the background threshold and the threshold. The flusher of the model may be interrupted on its way.
+/// halfway between the background threshold and the threshold. With most seeds the flusher is interrupted on its way.
 #[test]
 fn the_writers_of_a_cgroup_have_the_flusher_begin_halfway_between_its_thresholds() {
     let written = |bytes| {
         let params = [("a_does", "write"), ("a_bytes", bytes), ("a_block", "4k"), ("a_max", "64M")];
-        counted(&alone("linux-6.12", &params), "nr_written")
+        let by = |seed| counted(&alone_by(seed, "linux-6.12", &params), "nr_written");
+        (1..=8).map(by).max().expect("eight seeds")
     };
     assert_eq!(written("9M"), 0);
-    assert!((1_300..2_560).contains(&written("10M")), "{}", written("10M"));
+    assert!((2_400..2_560).contains(&written("10M")), "{}", written("10M"));
+}
+
+/// Guests of 6.12, a file of 24 MiB that is read in order behind 1 to 16 pages of memory: only behind 14 it begins
+/// where markers of readahead take no faults of their own, and takes 192 fewer.
+#[test]
+fn a_mapping_of_a_guest_begins_where_the_one_before_it_ends() {
+    let faults = |pages: u64| {
+        let memory = format!("{}k", 4 * pages);
+        let sizes = [("a_file", "24M"), ("a_bytes", "24M"), ("a_block", "64k"), ("a_memory", &memory)];
+        let result = alone("linux-6.12", &[&sizes[..], &[("a_does", "map")]].concat());
+        result.memcg["P/A"]["pgfault"] - pages
+    };
+    assert_eq!([1, 13, 15].map(faults), [faults(14) + 192; 3]);
 }
 
 /// Guests of 6.1, 6.12 and 7.2 read 64 KiB for a file of 64 KiB, and its cgroup had no active page.

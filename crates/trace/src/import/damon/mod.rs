@@ -155,7 +155,7 @@ fn trace(name: &str, recording: Recording, lines: Option<u64>) -> Result<Trace, 
     }
     let mut trace = builder.finish(end_ns);
     trace.sampled_every_ns = recording.targets.iter().map(Target::interval_ns).max().unwrap_or(0);
-    trace.gaps = gaps(&recording, pages);
+    trace.gaps = gaps(&recording, pages, end_ns);
     trace.gaps.extend(recording.noted.sentences());
     Ok(trace)
 }
@@ -216,8 +216,7 @@ fn found(recording: &Recording, lines: Option<u64>) -> String {
 }
 
 /// What is assumed, for the reader.
-fn gaps(recording: &Recording, pages: u64) -> Vec<String> {
-    let snapshots = || recording.targets.iter().flat_map(|target| &target.snapshots);
+fn gaps(recording: &Recording, pages: u64, length_ns: u64) -> Vec<String> {
     let watched = recording.targets.iter().map(|target| target.snapshots.iter().map(|one| one.watched).max());
     let watched: u64 = watched.flatten().fold(0, u64::saturating_add);
     let most = |of: fn(&Snapshot, u32) -> u64| -> u64 {
@@ -250,14 +249,12 @@ fn gaps(recording: &Recording, pages: u64) -> Vec<String> {
         ));
     }
     let unseen: u64 = recording.targets.iter().map(unseen_ns).max().unwrap_or(0);
-    let length: u64 = snapshots().map(|snapshot| snapshot.end_ns).max().unwrap_or(0);
-    let begin = recording.targets.iter().filter_map(Target::begin_ns).min().unwrap_or(0);
-    if unseen > (length - begin) / 10 {
+    if unseen > length_ns / 10 {
         let seconds = |ns: u64| ns as f64 / 1e9;
         gaps.push(format!(
             "nobody looked between snapshots: {:.1} of {:.1} s",
             seconds(unseen),
-            seconds(length - begin)
+            seconds(length_ns)
         ));
     }
     gaps.extend(recording.left_out());
