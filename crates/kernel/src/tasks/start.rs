@@ -145,12 +145,16 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let process = self.start_at(name, MemcgId::ROOT, build.first_process).await?;
         self.runs_at(&process, build.first_process).await;
         let RunCost { faults, allocated, freed, .. } = build.run;
-        let mut pages = self.take_pages(&process, freed.saturating_sub(allocated)).await;
+        let before = self.take_pages(&process, freed.saturating_sub(allocated)).await;
         begin();
-        pages.extend(self.take_pages(&process, allocated).await);
-        let kept = pages.split_off(pages.len().min(freed as usize));
         let payer = process.memcg();
-        pages.into_iter().for_each(|pfn| self.free_kernel_pages(payer, pfn, Order(0)));
+        before.into_iter().for_each(|pfn| self.free_kernel_pages(payer, pfn, Order(0)));
+        // What is freed is so before more is taken: per-CPU lists refill by little then.
+        for _ in 0..freed.min(allocated) {
+            let page = self.take_pages(&process, 1).await;
+            page.into_iter().for_each(|pfn| self.free_kernel_pages(payer, pfn, Order(0)));
+        }
+        let kept = self.take_pages(&process, allocated.saturating_sub(freed)).await;
         process.0.kernel_pages.borrow_mut().extend(kept.into_iter().map(|pfn| (pfn, payer)));
         // They come before the workload is begun, or when it is over: it does not wait for them.
         (0..faults).for_each(|_| self.count_fault(process.memcg()));
