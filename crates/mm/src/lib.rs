@@ -244,6 +244,7 @@ pub mod compact {
 }
 
 pub mod check;
+mod gather;
 mod journals;
 mod laid_out;
 pub mod mapping;

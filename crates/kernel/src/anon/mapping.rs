@@ -315,9 +315,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let freed = self.mem(|mem| mem.anon_unmap(cpu, area.anon, range.start, range.end - range.start));
             self.machine().charge(CostOp::PcpFree, freed);
             // Only whole mappings of files are dropped.
-            if range == (0..u32::MAX) {
-                self.zap_file_pages(cpu, &area);
-            }
+            let of_file = if range == (0..u32::MAX) { self.zap_file_pages(cpu, &area) } else { 0 };
+            self.mem(|mem| mem.gather(cpu, freed + of_file));
         }
         self.mem(|mem| mem.lru_drain(cpu));
     }

@@ -9,17 +9,21 @@ use crate::machine::{CostOp, Machine};
 use crate::tasks::process::Process;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// Frees a process's anonymous memory (`exit_mmap`). What waits in the batches of this CPU goes onto the lists
+    /// Frees a process's memory (`exit_mmap`). What waits in the batches of this CPU goes onto the lists
     /// before (`lru_add_drain`), and again as the pages are let go: mapped ones of files may have been accessed.
     pub(crate) fn unmap_all(&self, process: &Process) {
         let cpu = self.machine().current_cpu();
         self.mem(|mem| mem.lru_drain(cpu));
+        let mut unmapped = 0;
         for area in &process.own_areas() {
             let freed = self.mem(|mem| mem.anon_unmap(cpu, area.anon, 0, u32::MAX));
             self.machine().charge(CostOp::PcpFree, freed);
-            self.zap_file_pages(cpu, area);
+            unmapped += freed + self.zap_file_pages(cpu, area);
         }
-        self.mem(|mem| mem.lru_drain(cpu));
+        self.mem(|mem| {
+            mem.gather(cpu, unmapped);
+            mem.lru_drain(cpu);
+        });
     }
 
     /// The OOM reaper frees what it may of a victim's memory (`oom_reap_task`).
@@ -34,12 +38,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
-    /// Empties the page table of a file's mapping.
-    pub(crate) fn zap_file_pages(&self, cpu: CpuId, area: &AnonArea) {
-        if let Some(file) = area.file {
-            let unmapped = self.mem(|mem| mem.zap_area(cpu, file));
-            self.machine().charge(CostOp::ZapPage, unmapped);
-        }
+    /// Empties the page table of a file's mapping; returns the pages that it had.
+    pub(crate) fn zap_file_pages(&self, cpu: CpuId, area: &AnonArea) -> u64 {
+        let Some(file) = area.file else { return 0 };
+        let unmapped = self.mem(|mem| mem.zap_area(cpu, file));
+        self.machine().charge(CostOp::ZapPage, unmapped);
+        unmapped
     }
 
     /// Anonymous pages that a process holds: what the OOM killer sorts by.

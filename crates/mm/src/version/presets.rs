@@ -41,6 +41,9 @@ pub struct Tuning {
     /// Most pages of a thousandth of a zone that count for the batch of its per-CPU lists: 128 (512 KiB), since
     /// 4.19 256 (1 MiB).
     pub pcp_share_max: u16,
+    /// Pages of notes that unmapping takes at most, see [`crate::gather`]: 19; 0 before 3.0, where a CPU had a fixed
+    /// array.
+    pub gather_pages_max: u8,
     /// Upper bound of `min_free_kbytes` as computed at boot: 65536, since 5.8 262144.
     pub min_free_kbytes_max: u64,
     /// Largest checkpoint of the XFS log: unlimited before 5.7, then 32 MiB.
@@ -89,6 +92,7 @@ const TUNING_5X: Tuning = Tuning {
     object_cgroup_overhead: 0,
     payers_in_rest: false,
     pcp_share_max: 256,
+    gather_pages_max: 19,
     min_free_kbytes_max: 65536,
     xfs_checkpoint_max: Bytes(u64::MAX),
     xfs_push_pause: Nanos::from_millis(10),
@@ -458,8 +462,13 @@ const TUNING_72: Tuning = Tuning {
     ..TUNING_612
 };
 
-const TUNING_2632: Tuning =
-    Tuning { lru_batch: 14, pcp_share_max: 128, cpu_partial: CpuPartialUnit::None, ..TUNING_5X };
+const TUNING_2632: Tuning = Tuning {
+    lru_batch: 14,
+    pcp_share_max: 128,
+    gather_pages_max: 0,
+    cpu_partial: CpuPartialUnit::None,
+    ..TUNING_5X
+};
 
 const TUNING_57: Tuning =
     Tuning { xfs_checkpoint_max: Bytes(32 << 20), file_caches: FILE_CACHES_57, ..TUNING_5X };

@@ -154,7 +154,7 @@ const fn process_cost(follow: FollowTables, reads: OldReads) -> ProcessCost {
     };
     let inherited = inherited_reads(follow, reads);
     ProcessCost {
-        fork: OwnPages { anon: 13, kernel: 26, faults: before + inherited[0] },
+        fork: OwnPages { anon: 13, kernel: 25, faults: before + inherited[0] },
         moved: Some(OwnPages { anon: 7, kernel: 3, faults: after + inherited[1] }),
         grown: Some(grown),
         used: [0; 3],

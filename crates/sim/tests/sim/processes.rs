@@ -106,3 +106,17 @@ fn a_long_mapping_of_a_guest_begins_where_no_marker_takes_a_fault_of_its_own() {
     assert_eq!(longest - longer, 64);
     assert!((longest - 128 + 440..longest - 128 + 450).contains(&shorter), "{shorter} and {longest}");
 }
+
+/// Guests of 5.10 and 6.12 that map 4 KiB to 120 MiB of a file: `pgfree` of their end, which with this mapping are
+/// tables and notes, grows by a table each 512 pages, and by a page of notes each 510, of which there are 19.
+#[test]
+fn unmapping_takes_a_page_of_notes_for_each_510_pages_up_to_19() {
+    let freed = |hot: &str| {
+        let params =
+            [("hot", hot), ("stream", "4k"), ("topology", "global"), ("limit", "300M"), ("loops", "0")];
+        play("guest-uml", "mapped-and-stream", &params).vmstat["pgfree"]
+    };
+    let [none, few, most, more] = ["4k", "20M", "40M", "80M"].map(freed);
+    assert_eq!((few - none, most - few), (9 + 10, 10 + 9), "19 pages of notes in all");
+    assert_eq!(more - most, 20, "no more than that: tables alone");
+}
