@@ -183,7 +183,28 @@ fn evict_all(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The count of OOM kills in the first part of `/proc/vmstat`, if its line is there whole.
+/// The count of OOM kills of `/proc/vmstat`, which `read` reads a part of at an offset: a page at most, as the kernel
+/// does. On the stack, as a process that takes memory for it goes through all that its parent has freed, and copies it.
+fn kills_of(mut read: impl FnMut(&mut [u8], u64) -> io::Result<usize>) -> io::Result<u64> {
+    let mut part = [0; units::PAGE_SIZE as usize];
+    let (mut at, mut kept) = (0, 0);
+    loop {
+        let len = read(&mut part[kept..], at)?;
+        let text = &part[..kept + len];
+        match kills_in(text) {
+            Some(kills) => return Ok(kills),
+            None if len == 0 => return Ok(0),
+            None => {}
+        }
+        at += len as u64;
+        // The last line goes on in the next part.
+        let line = text.iter().rposition(|&byte| byte == b'\n').unwrap_or(0);
+        kept = text.len() - line;
+        part.copy_within(line..line + kept, 0);
+    }
+}
+
+/// The count of OOM kills in a part of `/proc/vmstat`, if its line is there whole.
 fn kills_in(vmstat: &[u8]) -> Option<u64> {
     let (_, count) = str::from_utf8(vmstat).ok()?.split_once("\noom_kill ")?;
     count.split_once('\n')?.0.parse().ok()
@@ -615,18 +636,7 @@ impl System for LinuxSystem {
                 self.0.vmstat.get_or_init(|| file)
             }
         };
-        // A call reads a page of it at most.
-        let (mut text, mut part) = (Vec::new(), [0; units::PAGE_SIZE as usize]);
-        loop {
-            let len =
-                file.read_at(&mut part, text.len() as u64).map_err(|error| failed("read", path, &error))?;
-            text.extend(&part[..len]);
-            match kills_in(&text) {
-                Some(kills) => return Ok(kills),
-                None if len == 0 => return Ok(0),
-                None => {}
-            }
-        }
+        kills_of(|part, at| file.read_at(part, at)).map_err(|error| failed("read", path, &error))
     }
 
     async fn vmstat(&self) -> Result<Vec<(String, u64)>, SystemError> {

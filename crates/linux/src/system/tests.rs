@@ -98,7 +98,15 @@ fn a_task_that_a_signal_ended_says_which() {
 #[test]
 fn the_count_of_kills_is_read_once_its_line_is_whole() {
     let text = "nr_free_pages 7\noom_kill 12\nnuma_hit 3\n";
-    assert_eq!(kills_in(text.as_bytes()), Some(12));
+    for len in 1..=text.len() {
+        let read = |part: &mut [u8], at: u64| {
+            let rest = &text.as_bytes()[at as usize..];
+            let len = len.min(rest.len()).min(part.len());
+            part[..len].copy_from_slice(&rest[..len]);
+            Ok(len)
+        };
+        assert_eq!(kills_of(read).unwrap(), 12, "in parts of {len}");
+    }
     assert_eq!(kills_in(&text.as_bytes()[.."nr_free_pages 7\noom_kill 1".len()]), None);
     assert_eq!(kills_in(b"nr_free_pages 7\n"), None);
     let (_root, system, _receiver) = plain(&[]);
