@@ -76,7 +76,7 @@ impl Setting {
     pub(crate) fn machine_size(&self) -> MachineSize {
         let count = |len: usize| u16::try_from(len).expect("a machine has few of them");
         MachineSize {
-            memory: self.layout.managed(),
+            memory: self.layout.memory(),
             nodes: count(self.layout.nodes.len()),
             cpus: self.hardware.cpus,
             disks: count(self.hardware.devices.len()),

@@ -107,10 +107,11 @@ fn check_zone(nid: usize, zone: &ZoneLayout) -> Result<(), BootError> {
             zone.kept_by_kernel.0, zone.kept_reclaimable.0
         )));
     }
-    if zone.kept_by_kernel >= zone.managed {
+    let kept = zone.kept_by_kernel + zone.beside;
+    if kept >= zone.managed {
         return Err(BootError(format!(
             "boot keeps {} of {} pages of zone {name} of node {nid}: nothing is left",
-            zone.kept_by_kernel.0, zone.managed.0
+            kept.0, zone.managed.0
         )));
     }
     Ok(())
@@ -339,6 +340,7 @@ fn lay_out_zones(layout: &MemoryLayout, rules: &Rules) -> Vec<Zone> {
                 start: Pfn(start),
                 spanned,
                 managed: zone.managed,
+                beside: zone.beside,
                 managed_at_boot: zone.managed_at_boot,
                 watermarks: Watermarks::default(),
                 free_area: FreeArea::new(Pfn(start), spanned, BlockSize::with(layout.huge_pages), rules),

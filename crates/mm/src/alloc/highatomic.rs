@@ -145,6 +145,7 @@ mod tests {
             start: Pfn(0),
             spanned: pages,
             managed: Pages(managed),
+            beside: Pages::ZERO,
             managed_at_boot: Pages(managed),
             watermarks: Watermarks::default(),
             free_area,

@@ -3,10 +3,10 @@
 //! The kernel keeps pages at the front of a zone, in unmovable pageblocks and then in reclaimable ones. A kernel that
 //! was measured also left free blocks between the unmovable ones ([`ZoneLayout::left_free`]), memory that movable
 //! pages get only by falling back, and between those of its own program ([`ZoneLayout::left_movable`]), which they get
-//! first.
+//! first. The file of that program lies behind them ([`ZoneLayout::beside`]).
 //! ```text
 //!   reserved | U U U U U U U U U U U f f f | movable                          none left free between
-//!   reserved | U U U U U U U U U U U U U U | U f f f f U f f | R R f f f f f f | M f f f f f | movable
+//!   reserved | U U U U U U U U U U U U U U | U f f f f U f f | R R f f f f f f | M f f f f f | file | movable
 //! ```
 //! Left out: what boot needed for a moment. Read next: `boot.rs`.
 
@@ -50,7 +50,8 @@ pub(super) fn free_at_boot(zone: &mut Zone, layout: &ZoneLayout, frames: &mut Fr
     let reclaimable_end = if reclaimable == 0 { unmovable_end } else { whole(unmovable_end + reclaimable) };
     let own_end =
         if own == 0 { reclaimable_end } else { reclaimable_end + own + pages_of(&layout.left_movable) };
-    if own_end > end || kept < reclaimable + own {
+    let file_end = own_end + pages32(layout.beside);
+    if file_end > end || kept < reclaimable + own {
         return Err(format!(
             "boot keeps {kept} of {} pages of zone {} and leaves {between} free between them: nothing is left",
             zone.managed.0,
@@ -75,7 +76,8 @@ pub(super) fn free_at_boot(zone: &mut Zone, layout: &ZoneLayout, frames: &mut Fr
         let left_free = layout.left_movable.map(u32::from);
         keep_between(zone, (reclaimable_end, own_end), &left_free, MigrateType::Movable, frames)?;
     }
-    keep_in_front(zone, (own_end, end), 0, MigrateType::Movable, frames);
+    (own_end..file_end).for_each(|pfn| keep(Pfn(pfn), frames));
+    keep_in_front(zone, (file_end, end), 0, MigrateType::Movable, frames);
     Ok(())
 }
 
@@ -180,9 +182,11 @@ fn keep_between(
             pieces = pieces.into_iter().flat_map(|at| [at, at + half]).collect();
         }
     }
-    for pfn in pieces.into_iter().map(Pfn) {
-        frames.set_state(pfn, FrameState::InUse);
-        frames.set_order(pfn, Order(0));
-    }
+    pieces.into_iter().for_each(|pfn| keep(Pfn(pfn), frames));
     Ok(())
+}
+
+fn keep(pfn: Pfn, frames: &mut Frames) {
+    frames.set_state(pfn, FrameState::InUse);
+    frames.set_order(pfn, Order(0));
 }

@@ -26,6 +26,8 @@ pub struct Zone {
     pub spanned: u32,
     /// Pages that the allocator manages.
     pub managed: Pages,
+    /// Of those, pages beside the memory that was asked for, see [`crate::base::layout::ZoneLayout::beside`].
+    pub beside: Pages,
     /// What it managed when watermarks were computed at boot.
     pub managed_at_boot: Pages,
     /// Marks, boost and reserve.
@@ -153,6 +155,7 @@ mod tests {
             start: Pfn(0),
             spanned: 1024,
             managed: Pages(1024),
+            beside: Pages::ZERO,
             managed_at_boot: Pages(1024),
             watermarks,
             free_area,

@@ -59,6 +59,9 @@ pub struct ZoneLayout {
     /// The same in movable pageblocks, between pages of the program that runs when boot is over; they are among those
     /// kept.
     pub left_movable: [u16; 10],
+    /// Pages beside the memory that was asked for, out of `managed` and not of `kept_by_kernel`: the file of the program
+    /// that watches a run, in movable pageblocks. Nothing takes them, and compaction cannot move them.
+    pub beside: Pages,
     /// Frames at its start that were never managed, such as those of the kernel's image: what scans the zone looks at
     /// them.
     pub reserved: Pages,
@@ -75,6 +78,7 @@ impl ZoneLayout {
             kept_reclaimable: Pages::ZERO,
             left_free: [0; 10],
             left_movable: [0; 10],
+            beside: Pages::ZERO,
             reserved: Pages::ZERO,
         }
     }
@@ -181,9 +185,9 @@ impl MemoryLayout {
         }
     }
 
-    /// Pages managed by all zones: `MemTotal`.
-    pub fn managed(&self) -> Pages {
-        self.nodes.iter().flat_map(|node| &node.zones).map(|zone| zone.managed).sum()
+    /// Pages managed by all zones, but for those beside the memory that was asked for.
+    pub fn memory(&self) -> Pages {
+        self.nodes.iter().flat_map(|node| &node.zones).map(|zone| zone.managed - zone.beside).sum()
     }
 }
 

@@ -239,6 +239,7 @@ pub(super) fn layout(mem: Bytes, kernel: &Version, cpus: u16) -> MemoryLayout {
         managed_at_boot: Pages(managed - returned),
         kept_by_kernel: Pages(kept),
         kept_reclaimable: Pages::ZERO,
+        beside: Pages::ZERO,
         left_free: [0; 10],
         left_movable: [0; 10],
         reserved: Pages(0),
@@ -307,7 +308,7 @@ mod tests {
             ("linux-6.12", 6144, 765_917 + 748_735, true),
         ] {
             let layout = guest(kernel, mib);
-            let off = (layout.managed().0 - 3_840).abs_diff(managed);
+            let off = (layout.memory().0 - 3_840).abs_diff(managed);
             assert!(off <= 3, "{kernel} with {mib} MiB: {off} pages off");
             assert_eq!(layout.huge_pages, HugeSupport::switched(huge_pages), "{kernel} with {mib} MiB");
         }
@@ -333,6 +334,7 @@ mod tests {
                 managed_at_boot: Pages(managed_at_boot),
                 kept_by_kernel: Pages(kept),
                 kept_reclaimable: Pages::ZERO,
+                beside: Pages::ZERO,
                 left_free: [0; 10],
                 left_movable: [0; 10],
                 reserved: Pages(0),

@@ -289,7 +289,7 @@ mod tests {
                     assert!(before == there && there == behind, "{what}: the hardware differs");
                     // A section of memory has its struct pages at once: two pageblocks.
                     let near = |one: &MemoryLayout, other: &MemoryLayout| {
-                        one.managed().0.abs_diff(other.managed().0) <= 512
+                        one.memory().0.abs_diff(other.memory().0) <= 512
                     };
                     assert!(near(&least, &exact) && near(&exact, &most), "{what}: the zones differ");
                     assert_eq!(exact.nodes.len(), usize::from(spec.nodes), "{what}");
@@ -346,7 +346,7 @@ mod tests {
         for kernel in ["linux-5.4", "linux-6.12"].map(|name| Version::parse(name).unwrap()) {
             for mem in [1_016_336 << 10, 512 << 20] {
                 let (_, layout) = build("vm-2cpu", Bytes(mem), &kernel).unwrap();
-                assert_eq!(layout.managed().to_bytes(), Bytes(mem));
+                assert_eq!(layout.memory().to_bytes(), Bytes(mem));
             }
         }
     }

@@ -227,7 +227,7 @@ impl System for SimSystem {
     }
 
     fn memory_total(&self) -> Pages {
-        self.kernel.mem(|mem| mem.core.alloc.zones().iter().map(|zone| zone.managed).sum())
+        self.kernel.mem(|mem| mem.core.alloc.zones().iter().map(|zone| zone.managed - zone.beside).sum())
     }
 
     fn seed(&self) -> Seed {

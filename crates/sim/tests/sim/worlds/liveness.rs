@@ -66,7 +66,7 @@ impl Bounds {
     /// The bounds of a machine that runs `tasks` tasks of a program.
     pub fn of(spec: &SimRun, tasks: u64) -> Self {
         let nodes = spec.layout.nodes.len() as u64;
-        let pages = spec.layout.managed().0;
+        let pages = spec.layout.memory().0;
         let device = spec.hardware.devices.iter().map(|model| {
             let speeds = [model.read, model.write, model.slowest_write()];
             let latency = speeds.map(|speed| speed.latency.0).into_iter().max().unwrap_or(0);
