@@ -4,7 +4,8 @@
 //! it goes to the head of its list as a page does that was isolated and put back. The old frame
 //! goes to the CPU's list of free pages. What a page holds is not stored, so nothing is copied.
 //!
-//! Left out: waiting for a locked page or for writeback, as only the strictest mode does.
+//! Left out: waiting for a locked page or for writeback, as only the strictest mode does; that page tables forget
+//! accesses to pages of files, and those that hardware walks accesses to any (before 6.1).
 //! Neighbour: [`crate::compact::scanners`] says which pages move where.
 
 use units::{CpuId, Pfn};
@@ -12,6 +13,7 @@ use units::{CpuId, Pfn};
 use crate::base::event::Trace;
 use crate::base::frame::{FrameState, NO_OWNER, PageFlags, anon_owner};
 use crate::base::ids::MappingId;
+use crate::base::layout::PageTables;
 use crate::core::Core;
 use crate::lru::lists::Lru;
 use crate::pages::anon::AnonMaps;
@@ -61,7 +63,11 @@ pub(crate) fn migrate<T: Trace>(
         cache.replace_swap(core, old, new);
     }
     let frames = &mut core.alloc.frames;
-    frames.put_flags(new, frames.flags(old));
+    let flags = frames.flags(old);
+    // Guests of User-Mode Linux from 5.10 to 7.2 take a fault on each anonymous page that was moved, when it is next
+    // written to.
+    let is_old = anon_owner(owner).is_some() && core.page_tables != PageTables::Hardware;
+    frames.put_flags(new, if is_old { flags.clear(PageFlags::YOUNG) } else { flags });
     // Slabs that are attached, or its slot.
     if frames.flags(old).has_any(PageFlags::PRIVATE.set(PageFlags::SWAP_CACHE)) {
         for page in 0..frames.pages(old) {
