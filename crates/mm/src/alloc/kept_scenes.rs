@@ -60,6 +60,21 @@ fn parts_of_movable_blocks_are_left_free_beside_a_program() {
     assert_eq!(mem.zones()[0].free_area.free_pages(), 10 * 1024 - 1_500);
 }
 
+/// The file of a guest's program: 2,500 pages, of which the last block is free again from there.
+#[test]
+fn memory_beside_what_was_asked_for_lies_in_front_of_movable_blocks() {
+    let zone = ZoneLayout {
+        kept_by_kernel: Pages(1_024),
+        beside: Pages(2_500),
+        ..ZoneLayout::new(ZoneKind::Normal, Pages(10 * 1024))
+    };
+    let mem = boot(zone).unwrap();
+    mem.check().unwrap();
+    assert_eq!(free(&mem, MigrateType::Movable), [0, 0, 1, 1, 1, 1, 0, 0, 0, 1, 6]);
+    let layout = ZoneLayout { beside: Pages(9 * 1024), ..zone };
+    assert!(std_alloc::string::ToString::to_string(&boot(layout).unwrap_err()).ends_with("nothing is left"));
+}
+
 #[test]
 fn more_free_blocks_than_lie_between_kept_pages_are_refused() {
     let zone = ZoneLayout {

@@ -59,8 +59,8 @@ pub struct ZoneLayout {
     /// The same in movable pageblocks, between pages of the program that runs when boot is over; they are among those
     /// kept.
     pub left_movable: [u16; 10],
-    /// Pages beside the memory that was asked for, out of `managed` and not of `kept_by_kernel`: the file of the program
-    /// that watches a run, in movable pageblocks. Nothing takes them, and compaction cannot move them.
+    /// Pages beside the memory that was asked for, out of `managed` and not of `kept_by_kernel`: the file of the
+    /// program that watches a run, in movable pageblocks. Nothing takes them, and compaction cannot move them.
     pub beside: Pages,
     /// Frames at its start that were never managed, such as those of the kernel's image: what scans the zone looks at
     /// them.

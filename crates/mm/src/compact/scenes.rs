@@ -19,8 +19,10 @@ use crate::alloc::watermark::Mark;
 use crate::base::event::NoTrace;
 use crate::base::frame::PageFlags;
 use crate::base::gfp::{Gfp, MigrateType};
-use crate::base::ids::MemcgId;
-use crate::base::layout::{HugeSupport, MemoryLayout, NodeLayout, ZoneId, ZoneKind, ZoneLayout};
+use crate::base::ids::{AnonId, MemcgId};
+use crate::base::layout::{
+    FollowTables, HugeSupport, MemoryLayout, NodeLayout, OldReads, PageTables, ZoneId, ZoneKind, ZoneLayout,
+};
 use crate::base::sysctl::Sysctls;
 use crate::base::vmstat::VmEvent;
 use crate::core::Core;
@@ -418,6 +420,25 @@ fn a_page_of_the_swap_cache_moves_with_its_slot() {
     assert!(new != old && PageCache::slot_of(&mem.core, new) == slots[1]);
     mem.cache.remove_swap(&mut mem.core, CPU, new, None);
     assert_eq!(mem.cache.swap_page(slots[1]), None);
+}
+
+/// Guests of User-Mode Linux fault on what was moved. Hardware notes the next access by itself.
+#[test]
+fn page_tables_that_no_hardware_walks_forget_accesses_to_a_page_that_moved() {
+    let follow = FollowTables::ByEntry;
+    for (tables, is_young) in
+        [(PageTables::Hardware, true), (PageTables::UserMode { follow, reads: OldReads::Unseen }, false)]
+    {
+        let mut mem = scene(&ONE_HOPE);
+        mem.core.page_tables = tables;
+        let (anon, index) = (AnonId(0), 2 * BLOCK + CELL);
+        let old = mem.anon.find(anon, index).unwrap();
+        mem.core.alloc.frames.set_flags(old, PageFlags::YOUNG);
+        assert_eq!(compact(&mut mem, LIGHT).0, CompactResult::Success);
+        let new = mem.anon.find(anon, index).unwrap();
+        assert_ne!(new, old);
+        assert_eq!(mem.core.alloc.frames.flags(new).has(PageFlags::YOUNG), is_young, "{tables:?}");
+    }
 }
 
 // ---- does a run make sense? ----

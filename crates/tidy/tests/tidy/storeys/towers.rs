@@ -21,8 +21,8 @@ pub(super) const TOWERS: &[Tower] = &[
 
 const MM: &[&str] = &[
     "check", "why", "mem_info", "readings", "decide", "journals", "swapping", "mapping", "windows",
-    "policies", "visits", "laid_out", "memory", "compact", "reclaim", "fs", "pages", "lru", "core", "swap",
-    "slab", "alloc", "cgroup", "tunables", "version", "base",
+    "policies", "visits", "gather", "laid_out", "memory", "compact", "reclaim", "fs", "pages", "lru", "core",
+    "swap", "slab", "alloc", "cgroup", "tunables", "version", "base",
 ];
 
 const KERNEL: &[&str] = &[
