@@ -24,6 +24,9 @@ impl<T: Trace> Memory<T> {
     pub fn gather(&mut self, cpu: CpuId, unmapped: u64) {
         let most = u64::from(self.core.alloc.tuning().gather_pages_max);
         let wanted = unmapped.saturating_sub(ON_STACK).div_ceil(NOTES).min(most);
+        if wanted == 0 {
+            return;
+        }
         let mut taken = [None; u8::MAX as usize];
         let pages = &mut taken[..usize::try_from(wanted).expect("at most 255")];
         let flags = self.core.alloc.fast_flags(cpu, Gfp::KSWAPD_RECLAIM);
