@@ -158,14 +158,14 @@ fn a_run_with_events_says_how_often_the_protection_decided() {
     linux-6.12 topology=same low=1G
       overridden: `memory.low` of 1 GiB on cgroup `A` did not hold: it was overridden 3273 times, when reclaim found too little elsewhere; 49264 of its pages were reclaimed, 0 came back. Reclaim also passed it by 102070 times for it.
     linux-6.12 topology=same low=60M
-      in part: `memory.low` of 60 MiB on cgroup `A` protected a part: it used 125 MiB at most, and what is above its protection reclaim may take, since Linux 5.4 the less the nearer it is: it went down to 122 MiB; 49902 of its pages were reclaimed, 0 came back. No walk of reclaim found it below its protection.
+      in part: `memory.low` of 60 MiB on cgroup `A` protected a part: it used 125 MiB at most, and what is above its protection reclaim may take, since Linux 5.4 the less the nearer it is: it went down to 122 MiB; 49947 of its pages were reclaimed, 0 came back. No walk of reclaim found it below its protection.
     linux-6.12 topology=parent limit=48M low=20M
       protected: `memory.low` of 20 MiB on cgroup `P/A` protected it: it used 16.3 MiB at most, so every walk of reclaim could pass it by; it lost nothing while 68924 pages were taken elsewhere. Reclaim passed it by 6065 times for it.
     linux-6.12 topology=parent limit=12M low=20M
       overridden: `memory.low` of 20 MiB on cgroup `P/A` did not hold: it was overridden 1332 times, when reclaim found too little elsewhere; 9324 of its pages were reclaimed, 8192 came back. Reclaim also passed it by 130348 times for it.
     linux-5.3 topology=same low=1G
-      overridden: `memory.low` of 1 GiB on cgroup `A` did not hold: it was overridden 3198 times, when reclaim found too little elsewhere; 49035 of its pages were reclaimed, 0 came back. Reclaim also passed it by 71681 times for it.
+      overridden: `memory.low` of 1 GiB on cgroup `A` did not hold: it was overridden 3198 times, when reclaim found too little elsewhere; 49034 of its pages were reclaimed, 0 came back. Reclaim also passed it by 71626 times for it.
     linux-5.3 topology=siblings low=4M
-      in part: `memory.low` of 4 MiB on cgroup `A` protected a part: it used 16.1 MiB at most, and what is above its protection reclaim may take, since Linux 5.4 the less the nearer it is; 1676 of its pages were reclaimed, 1675 came back. No walk of reclaim found it below its protection.
+      in part: `memory.low` of 4 MiB on cgroup `A` protected a part: it used 16.1 MiB at most, and what is above its protection reclaim may take, since Linux 5.4 the less the nearer it is: it went down to 9.83 MiB; 1665 of its pages were reclaimed, 1664 came back. No walk of reclaim found it below its protection.
     ");
 }
