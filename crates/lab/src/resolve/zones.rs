@@ -11,7 +11,7 @@ use mm::base::sysctl::Sysctl;
 use report::{Cell, List};
 use sim::SimMemory;
 use sim::run::boot_memory;
-use units::CpuId;
+use units::{CpuId, Pages};
 use workload::scenario::parse_mem_of;
 
 use crate::error::LabError;
@@ -68,7 +68,7 @@ pub fn zones(request: &ZonesRequest) -> Result<List, LabError> {
     };
     let sysctls = sysctl_pairs(&request.sysctls, &names)?;
     let Setting { kernel, sysctls, layout, notes, .. } = Setting::new(&kernel, &machine, mem, &sysctls)?;
-    let name = kernel.name.clone();
+    let (name, beside) = (kernel.name.clone(), layout.beside());
     let memory = boot_memory(&layout, kernel, sysctls).map_err(|error| LabError::Machine {
         message: error.to_string(),
         hint: Some("give the machine more memory with `--mem`".to_owned()),
@@ -85,6 +85,10 @@ pub fn zones(request: &ZonesRequest) -> Result<List, LabError> {
     }
     for note in notes {
         list.fact("note", note);
+    }
+    if beside > Pages::ZERO {
+        let Pages(count) = beside;
+        list.fact("note", format!("{count} of the managed pages are beside `mem`: a guest's own program"));
     }
     list.fact("unit", "pages");
     for (index, zone) in (0..).zip(memory.core.alloc.zones()) {
@@ -132,6 +136,17 @@ mod tests {
             sysctls: sysctls.iter().map(|&text| text.into()).collect(),
         };
         report::views::list(&zones(&request).unwrap()).render(report::Format::Text, 80)
+    }
+
+    /// A guest of 512M manages more than that.
+    #[test]
+    fn memory_beside_what_was_asked_for_is_told() {
+        let [guest, machine] = ["guest-uml", "vm-2cpu"].map(|name| shown(name, "512M", "linux-6.12", &[]));
+        assert!(
+            guest.contains("note: 8759 of the managed pages are beside `mem`: a guest's own program"),
+            "{guest}"
+        );
+        assert!(!machine.contains("beside"), "{machine}");
     }
 
     /// MECHANISMS-6X 1.1 and 1.3: the marks and the protection of DMA that a guest showed.

@@ -187,7 +187,16 @@ impl MemoryLayout {
 
     /// Pages managed by all zones, but for those beside the memory that was asked for.
     pub fn memory(&self) -> Pages {
-        self.nodes.iter().flat_map(|node| &node.zones).map(|zone| zone.managed - zone.beside).sum()
+        self.zones().map(|zone| zone.managed - zone.beside).sum()
+    }
+
+    /// Pages beside the memory that was asked for, in all zones.
+    pub fn beside(&self) -> Pages {
+        self.zones().map(|zone| zone.beside).sum()
+    }
+
+    fn zones(&self) -> impl Iterator<Item = &ZoneLayout> {
+        self.nodes.iter().flat_map(|node| &node.zones)
     }
 }
 
