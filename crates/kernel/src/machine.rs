@@ -366,9 +366,9 @@ pub struct RunCost {
     pub faults: u32,
     /// Anonymous pages of that program, of which it uses none any more.
     pub anon: u32,
-    /// Pages allocated and freed.
+    /// Pages allocated.
     pub allocated: u32,
-    /// Pages freed.
+    /// Of those, pages freed at once.
     pub freed: u32,
 }
 

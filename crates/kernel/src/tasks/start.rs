@@ -11,7 +11,7 @@ use std::rc::Rc;
 use mm::MemcgId;
 use mm::base::event::Trace;
 use mm::pages::anon::AnonMaps;
-use units::{Order, Pfn};
+use units::Order;
 
 use crate::anon::area::{AnonArea, HugeAdvice};
 use crate::errno::Errno;
@@ -145,17 +145,17 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let process = self.start_at(name, MemcgId::ROOT, build.first_process).await?;
         self.runs_at(&process, build.first_process).await;
         let RunCost { faults, allocated, freed, .. } = build.run;
-        let before = self.take_pages(&process, freed.saturating_sub(allocated)).await;
         begin();
         let payer = process.memcg();
-        before.into_iter().for_each(|pfn| self.free_kernel_pages(payer, pfn, Order(0)));
-        // What is freed is so before more is taken: per-CPU lists refill by little then.
-        for _ in 0..freed.min(allocated) {
-            let page = self.take_pages(&process, 1).await;
-            page.into_iter().for_each(|pfn| self.free_kernel_pages(payer, pfn, Order(0)));
+        for number in 0..allocated {
+            let Ok(pfn) = self.alloc_kernel_pages(&process, Order(0)).await else { break };
+            // What is freed is so before more is taken: per-CPU lists refill by little then.
+            if number < freed {
+                self.free_kernel_pages(payer, pfn, Order(0));
+            } else {
+                process.0.kernel_pages.borrow_mut().push((pfn, payer));
+            }
         }
-        let kept = self.take_pages(&process, allocated.saturating_sub(freed)).await;
-        process.0.kernel_pages.borrow_mut().extend(kept.into_iter().map(|pfn| (pfn, payer)));
         // They come before the workload is begun, or when it is over: it does not wait for them.
         (0..faults).for_each(|_| self.count_fault(process.memcg()));
         Ok(process)
@@ -171,16 +171,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             watcher.set_oom_score_adj(OOM_SCORE_ADJ_MIN)?;
         }
         Ok(())
-    }
-
-    /// So many single pages, or as many as there is memory for.
-    async fn take_pages(&self, process: &Process, count: u32) -> Vec<Pfn> {
-        let mut pages = Vec::new();
-        for _ in 0..count {
-            let Ok(pfn) = self.alloc_kernel_pages(process, Order(0)).await else { break };
-            pages.push(pfn);
-        }
-        pages
     }
 
     /// Faults of a process on pages of its program that it has not used before.

@@ -87,8 +87,10 @@ pub fn zones(request: &ZonesRequest) -> Result<List, LabError> {
         list.fact("note", note);
     }
     if beside > Pages::ZERO {
-        let Pages(count) = beside;
-        list.fact("note", format!("{count} of the managed pages are beside `mem`: a guest's own program"));
+        list.fact(
+            "note",
+            format!("{} of the managed pages are beside `mem`: a guest's own program", beside.0),
+        );
     }
     list.fact("unit", "pages");
     for (index, zone) in (0..).zip(memory.core.alloc.zones()) {

@@ -144,7 +144,7 @@ pub(super) fn follow(hardware: &mut Hardware, kernel: &Version, reads: OldReads)
     }
 }
 
-/// What a process costs, its buffer for files aside. Measured with 1, 2 and 5 that only sleep: 49, 48, 49 and 54 pages
+/// What a process costs, its buffer for files and the page of notes at its end aside. Measured with 1, 2 and 5 that only sleep: 49, 48, 49 and 54 pages
 /// each; their groups had 7 anonymous pages, 3 of the kernel's and 66 or 32 faults. Faults before that are near those
 /// of `small-files` (82 and 45), which starts the most; `sequential-readers` has 70 and 40, `huge-faults` 44 and 29.
 /// Of 4 and 16 rounds of 16 and 64 processes that make a file or four, those of later rounds take 0.3 to 0.9 ms each

@@ -99,15 +99,18 @@ fn a_task_of_a_file_that_only_tells_has_not_used_what_works() {
     assert_eq!(faults("{ read = \"page\" }, ") - faults(""), 20 * (16 + 1), "and one for the buffer");
 }
 
+/// A file of a guest that one task maps and reads in order, twice, beside one that nobody reads.
+fn mapped(hot: &str, stream: &str) -> SimResult {
+    let params =
+        [("hot", hot), ("stream", stream), ("topology", "global"), ("limit", "300M"), ("loops", "0")];
+    play("guest-uml", "mapped-and-stream", &params)
+}
+
 /// Guests of 6.12 take 1,742 faults for a mapping of 58,000 KiB that is read in order, one for each 64 KiB and one for
 /// each marker of readahead beside 382, and 1,344 for one of 60 MiB.
 #[test]
 fn a_long_mapping_of_a_guest_begins_where_no_marker_takes_a_fault_of_its_own() {
-    let faults = |hot: &str| {
-        let params =
-            [("hot", hot), ("stream", "1M"), ("topology", "global"), ("limit", "300M"), ("loops", "0")];
-        play("guest-uml", "mapped-and-stream", &params).vmstat["pgfault"]
-    };
+    let faults = |hot: &str| mapped(hot, "1M").vmstat["pgfault"];
     let [shorter, longer, longest] = ["56M", "60M", "64M"].map(faults);
     assert_eq!(longest - longer, 64);
     assert!((longest - 128 + 440..longest - 128 + 450).contains(&shorter), "{shorter} and {longest}");
@@ -117,11 +120,7 @@ fn a_long_mapping_of_a_guest_begins_where_no_marker_takes_a_fault_of_its_own() {
 /// and a page of notes for each 510, up to 19 of them.
 #[test]
 fn unmapping_takes_a_page_of_notes_for_each_510_pages_up_to_19() {
-    let freed = |hot: &str| {
-        let params =
-            [("hot", hot), ("stream", "4k"), ("topology", "global"), ("limit", "300M"), ("loops", "0")];
-        play("guest-uml", "mapped-and-stream", &params).vmstat["pgfree"]
-    };
+    let freed = |hot: &str| mapped(hot, "4k").vmstat["pgfree"];
     let [none, few, most, more] = ["4k", "20M", "40M", "80M"].map(freed);
     for (found, measured) in [(few - none, 22), (most - few, 21), (more - most, 23_u64)] {
         assert!(found.abs_diff(measured) <= 2, "{found} for {measured}");
