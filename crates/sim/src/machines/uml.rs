@@ -144,12 +144,12 @@ pub(super) fn follow(hardware: &mut Hardware, kernel: &Version, reads: OldReads)
     }
 }
 
-/// What a process costs, its buffer for files and the page of notes at its end aside. Measured with 1, 2 and 5 that only sleep: 49, 48, 49 and 54 pages
-/// each; their groups had 7 anonymous pages, 3 of the kernel's and 66 or 32 faults. Faults before that are near those
-/// of `small-files` (82 and 45), which starts the most; `sequential-readers` has 70 and 40, `huge-faults` 44 and 29.
-/// Of 4 and 16 rounds of 16 and 64 processes that make a file or four, those of later rounds take 0.3 to 0.9 ms each
-/// more than those of the first, 1.3 to 1.9 ms up to 6.1; of 128 rounds of 1, 10 and 40 processes, 7 to 8 faults, and
-/// 13 to 15 up to 6.1, of which the second round has a half.
+/// What a process costs, its buffer for files and the page of notes at its end aside. Measured with 1, 2 and 5 that
+/// only sleep: 49, 48, 49 and 54 pages each; their groups had 7 anonymous pages, 3 of the kernel's and 66 or 32 faults.
+/// Faults before that are near those of `small-files` (82 and 45), which starts the most; `sequential-readers` has 70
+/// and 40, `huge-faults` 44 and 29. Of 4 and 16 rounds of 16 and 64 processes that make a file or four, those of later
+/// rounds take 0.3 to 0.9 ms each more than those of the first, 1.3 to 1.9 ms up to 6.1; of 128 rounds of 1, 10 and 40
+/// processes, 7 to 8 faults, and 13 to 15 up to 6.1, of which the second round has a half.
 const fn process_cost(follow: FollowTables, reads: OldReads) -> ProcessCost {
     let (before, after, grown) = match follow {
         FollowTables::ByEntry => (80, 66, Grown { faults: 13, remaps: 63 }),
