@@ -94,37 +94,38 @@ fn main() -> ExitCode {
     report.end()
 }
 
-/// The steps that every change must pass, of `more` beyond them. Two lanes run at the same time, as a build waits for
-/// its last crates and a test for a kernel: first what compiles, then what runs.
+/// The steps that every change must pass, of `more` beyond them. Two lanes run at the same time where one of them waits:
+/// the build for nothing but Python's packages, as two compilers on two CPUs take a sixth longer than one after the
+/// other; and tests, which wait for real kernels, beside all else. Lints use the profile of the build, which has
+/// compiled their procedural macros.
 fn test(more: usize) -> Report {
     const BUILD: Lane<'_> = &[("build", built::everything)];
-    const LINTS: Lane<'_> = &[
-        ("lints", || {
-            cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], &[])
-        }),
-        ("documentation of the code", || {
-            cargo(
-                &["doc", "--workspace", "--no-deps", "--locked"],
-                &[("RUSTDOCFLAGS", "-D warnings -A rustdoc::private-intra-doc-links")],
-            )
-        }),
-        ("what Python's tests use", python::tools),
-    ];
+    const TOOLS: Lane<'_> = &[("what Python's tests use", python::tools)];
     const TESTS: Lane<'_> = &[
         ("tests", || cargo(&["test", "--workspace", "--release", "--no-fail-fast", "--locked"], &[])),
         ("commands of the documents", || docs::run(Mode::Check)),
     ];
-    const USERS: Lane<'_> = &[
+    const OTHERS: Lane<'_> = &[
+        ("lints", || {
+            let clippy = ["clippy", "--workspace", "--all-targets", "--release", "--locked"];
+            cargo(&[&clippy[..], &["--", "-D", "warnings"]].concat(), &[])
+        }),
+        ("documentation of the code", || {
+            cargo(
+                &["doc", "--workspace", "--no-deps", "--release", "--locked"],
+                &[("RUSTDOCFLAGS", "-D warnings -A rustdoc::private-intra-doc-links")],
+            )
+        }),
         ("instructions", || instructions::run(&[])),
         ("worlds of the model", full::check_worlds),
         ("determinism", || determinism::check(&[])),
         ("the Python package", python::test),
     ];
-    let lanes = [BUILD, LINTS, TESTS, USERS];
+    let lanes = [BUILD, TOOLS, TESTS, OTHERS];
     let mut report = Report::new(1 + lanes.concat().len() + more);
     report.step("format", || cargo(&["fmt", "--all", "--check"], &[]));
-    report.side_by_side(BUILD, LINTS);
-    report.side_by_side(TESTS, USERS);
+    report.side_by_side(BUILD, TOOLS);
+    report.side_by_side(TESTS, OTHERS);
     report
 }
 
