@@ -94,10 +94,10 @@ fn main() -> ExitCode {
     report.end()
 }
 
-/// The steps that every change must pass, of `more` beyond them. Two lanes run at the same time where one of them waits:
-/// the build for nothing but Python's packages, as two compilers on two CPUs take a sixth longer than one after the
-/// other; and tests, which wait for real kernels, beside all else. Lints use the profile of the build, which has
-/// compiled their procedural macros.
+/// The steps that every change must pass, of `more` beyond them. Two lanes run at the same time where one waits: the
+/// build beside Python's packages alone, as two compilers on two CPUs take a sixth longer than one after the other;
+/// and tests, which wait for real kernels, beside all else. Lints come last, as they leave no CPU idle, and have the
+/// profile of the build, which has compiled their procedural macros.
 fn test(more: usize) -> Report {
     const BUILD: Lane<'_> = &[("build", built::everything)];
     const TOOLS: Lane<'_> = &[("what Python's tests use", python::tools)];
@@ -106,6 +106,10 @@ fn test(more: usize) -> Report {
         ("commands of the documents", || docs::run(Mode::Check)),
     ];
     const OTHERS: Lane<'_> = &[
+        ("instructions", || instructions::run(&[])),
+        ("worlds of the model", full::check_worlds),
+        ("determinism", || determinism::check(&[])),
+        ("the Python package", python::test),
         ("lints", || {
             let clippy = ["clippy", "--workspace", "--all-targets", "--release", "--locked"];
             cargo(&[&clippy[..], &["--", "-D", "warnings"]].concat(), &[])
@@ -116,10 +120,6 @@ fn test(more: usize) -> Report {
                 &[("RUSTDOCFLAGS", "-D warnings -A rustdoc::private-intra-doc-links")],
             )
         }),
-        ("instructions", || instructions::run(&[])),
-        ("worlds of the model", full::check_worlds),
-        ("determinism", || determinism::check(&[])),
-        ("the Python package", python::test),
     ];
     let lanes = [BUILD, TOOLS, TESTS, OTHERS];
     let mut report = Report::new(1 + lanes.concat().len() + more);

@@ -5,10 +5,11 @@
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::future::Future;
+use std::pin::Pin;
 use std::rc::Rc;
 
 use kernel::cgroup::files::group_of;
-use kernel::machine::{CostOp, TaskId};
+use kernel::machine::CostOp;
 use kernel::{
     AnonMapping, Errno, HugeAdvice, Machine, MapHow, OpenFile, Process, QueueId, SharedFile, WaitReason,
 };
@@ -22,12 +23,13 @@ use workload::system::{
     SystemError, TaskSpec,
 };
 
-use crate::engine::sim::{Sim, SimKernel};
+use crate::engine::sim::SimKernel;
 use crate::run::buffer::Buffer;
 use crate::run::gates::Gates;
 use crate::run::laying_out::{begin_cold, keep_journal, lay_out};
 use crate::run::memories::Memories;
 use crate::run::sample::Sampler;
+use crate::run::worked::Worked;
 
 /// The simulated kernel as a program sees it.
 #[derive(Clone)]
@@ -49,40 +51,17 @@ pub struct SimSystem {
     buffer: Rc<Buffer>,
 }
 
-/// CPU time of a program and of those of its tasks that were joined.
-struct Worked {
-    task: TaskId,
-    user: Cell<Nanos>,
-    joined: Cell<CpuTime>,
-}
-
-impl Worked {
-    fn of(task: TaskId) -> Rc<Self> {
-        Rc::new(Self { task, user: Cell::new(Nanos::ZERO), joined: Cell::default() })
-    }
-
-    /// What it and its joined tasks have used.
-    fn sum(&self, machine: &Sim) -> CpuTime {
-        let (joined, user) = (self.joined.get(), self.user.get());
-        let system = machine.cpu_time(self.task).saturating_sub(user);
-        CpuTime { user: joined.user + user, system: joined.system + system }
-    }
-
-    /// It works for so long outside of the kernel.
-    fn work(&self, machine: &Sim, length: Nanos) {
-        machine.works_for(length);
-        self.user.set(self.user.get() + length);
-    }
-
-    fn join(&self, other: CpuTime) {
-        let CpuTime { user, system } = self.joined.get();
-        self.joined.set(CpuTime { user: user + other.user, system: system + other.system });
-    }
-}
-
-/// A spawned task: its result, and who waits for it.
+/// A spawned task: its result, once it has ended.
 pub struct SimTask<T> {
     result: Rc<Cell<Option<T>>>,
+    started: Started,
+}
+
+/// What a task does, and leaves its result by itself.
+type Body = Pin<Box<dyn Future<Output = ()>>>;
+
+/// What all tasks have, whatever they come to: how long they have worked, and who waits for them.
+struct Started {
     worked: Rc<OnceCell<Rc<Worked>>>,
     done: QueueId,
     process: Process,
@@ -180,6 +159,65 @@ impl SimSystem {
         self.process.name()
     }
 
+    /// Starts a task, once for all programs: each would bring the kernel's part with it to compile.
+    async fn start(
+        &self,
+        spec: TaskSpec,
+        body: Box<dyn FnOnce(Self) -> Body>,
+    ) -> Result<Started, SystemError> {
+        let memcg = match &spec.cgroup {
+            None => MemcgId::ROOT,
+            Some(path) => {
+                self.kernel.find_memcg(path).ok_or(Errno::NoEnt).map_err(failed("spawn in cgroup", path))?
+            }
+        };
+        let begins_in = if spec.moved || self.moves_processes() { MemcgId::ROOT } else { memcg };
+        let process = self
+            .kernel
+            .process_fork(&self.process, &spec.name, begins_in)
+            .await
+            .map_err(failed("spawn", &spec.name))?;
+        self.name_memory(&process);
+        self.kernel.process_move(&process, memcg);
+        process.set_oom_score_adj(self.process.oom_score_adj()).expect("its parent has it");
+        let machine = self.kernel.machine().clone();
+        let (worked, done) = (Rc::new(OnceCell::new()), machine.new_queue());
+        let (own, memories) = (Rc::clone(&worked), self.memories.inherited());
+        let child = Self { process: process.clone(), memories, buffer: Rc::default(), ..self.clone() };
+        let cpu = spec.cpu.map(|cpu| CpuId(cpu % machine.cpu_count()));
+        machine.clone().spawn(&spec.name, cpu, async move {
+            let (kernel, here) = (child.kernel.clone(), child.process.clone());
+            kernel.machine().join_group(group_of(memcg));
+            kernel.process_runs(&here).await;
+            let worked = own.get_or_init(|| Worked::of(kernel.machine().current_task()));
+            machine.wake_all(done);
+            body(Self { worked: Rc::clone(worked), ..child }).await;
+            kernel.process_exit(&here);
+            machine.wake_all(done);
+        });
+        // Whoever starts a process goes on once it runs in its cgroup: it may not be allowed to.
+        while worked.get().is_none() {
+            let _ = self.kernel.machine().wait(done, WaitReason::Join, None).await;
+        }
+        Ok(Started { worked, done, process })
+    }
+
+    /// What is left of a task that has ended.
+    fn reap(&self, Started { worked, process, .. }: &Started) -> Result<(), SystemError> {
+        self.kernel.process_reaped(process);
+        if process.is_killed() {
+            return Err(failed("join", process.name())(Errno::Killed));
+        }
+        if let Some(worked) = worked.get() {
+            self.worked.join(worked.sum(self.kernel.machine()));
+        }
+        if self.moves_processes() {
+            let cpu = self.kernel.machine().current_cpu();
+            self.kernel.mem(|mem| mem.core.cgroups.charged_elsewhere(cpu));
+        }
+        Ok(())
+    }
+
     async fn touch_buffer(&self, len: u64) -> Result<(), Errno> {
         self.buffer.touch(&self.kernel, &self.process, len).await
     }
@@ -275,43 +313,10 @@ impl System for SimSystem {
         F: FnOnce(Self) -> Fut + Send + 'static,
         Fut: Future<Output = T> + 'static,
     {
-        let memcg = match &spec.cgroup {
-            None => MemcgId::ROOT,
-            Some(path) => {
-                self.kernel.find_memcg(path).ok_or(Errno::NoEnt).map_err(failed("spawn in cgroup", path))?
-            }
-        };
-        let begins_in = if spec.moved || self.moves_processes() { MemcgId::ROOT } else { memcg };
-        let process = self
-            .kernel
-            .process_fork(&self.process, &spec.name, begins_in)
-            .await
-            .map_err(failed("spawn", &spec.name))?;
-        self.name_memory(&process);
-        self.kernel.process_move(&process, memcg);
-        process.set_oom_score_adj(self.process.oom_score_adj()).expect("its parent has it");
-        let machine = self.kernel.machine().clone();
-        let (result, worked, done) =
-            (Rc::new(Cell::new(None)), Rc::new(OnceCell::new()), machine.new_queue());
-        let (slot, own, memories) = (Rc::clone(&result), Rc::clone(&worked), self.memories.inherited());
-        let child = Self { process: process.clone(), memories, buffer: Rc::default(), ..self.clone() };
-        let cpu = spec.cpu.map(|cpu| CpuId(cpu % machine.cpu_count()));
-        machine.clone().spawn(&spec.name, cpu, async move {
-            let (kernel, here) = (child.kernel.clone(), child.process.clone());
-            kernel.machine().join_group(group_of(memcg));
-            kernel.process_runs(&here).await;
-            let worked = own.get_or_init(|| Worked::of(kernel.machine().current_task()));
-            machine.wake_all(done);
-            let child = Self { worked: Rc::clone(worked), ..child };
-            slot.set(Some(program(child).await));
-            kernel.process_exit(&here);
-            machine.wake_all(done);
-        });
-        // Whoever starts a process goes on once it runs in its cgroup: it may not be allowed to.
-        while worked.get().is_none() {
-            let _ = self.kernel.machine().wait(done, WaitReason::Join, None).await;
-        }
-        Ok(SimTask { result, worked, done, process })
+        let result = Rc::new(Cell::new(None));
+        let slot = Rc::clone(&result);
+        let body = move |child| -> Body { Box::pin(async move { slot.set(Some(program(child).await)) }) };
+        Ok(SimTask { result, started: self.start(spec, Box::new(body)).await? })
     }
 
     fn has_ended<T: Portable>(&self, task: &SimTask<T>) -> bool {
@@ -321,23 +326,12 @@ impl System for SimSystem {
         has_ended
     }
 
-    async fn join<T: Portable>(&self, task: SimTask<T>) -> Result<T, SystemError> {
+    async fn join<T: Portable>(&self, SimTask { result, started }: SimTask<T>) -> Result<T, SystemError> {
         loop {
-            if let Some(value) = task.result.take() {
-                self.kernel.process_reaped(&task.process);
-                if task.process.is_killed() {
-                    return Err(failed("join", task.process.name())(Errno::Killed));
-                }
-                if let Some(worked) = task.worked.get() {
-                    self.worked.join(worked.sum(self.kernel.machine()));
-                }
-                if self.moves_processes() {
-                    let cpu = self.kernel.machine().current_cpu();
-                    self.kernel.mem(|mem| mem.core.cgroups.charged_elsewhere(cpu));
-                }
-                return Ok(value);
+            if let Some(value) = result.take() {
+                return self.reap(&started).map(|()| value);
             }
-            let _ = self.kernel.machine().wait(task.done, WaitReason::Join, None).await;
+            let _ = self.kernel.machine().wait(started.done, WaitReason::Join, None).await;
         }
     }
 

@@ -7,7 +7,7 @@ use pagetide_sim::{Program, SimResult, SimRun, machines};
 use units::{Bytes, Nanos};
 use workload::Workload;
 
-use crate::ended;
+use crate::stories::ended;
 
 const QUARTER: [(&str, &str); 5] =
     [("hot", "8M"), ("cold", "24M"), ("file", "32M"), ("every", "4M"), ("limit", "48M")];

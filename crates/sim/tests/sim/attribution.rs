@@ -9,7 +9,7 @@ use pagetide_sim::{Ended, Program, SimResult, SimRun, WaitKind, Within, machines
 use units::Bytes;
 use workload::Workload;
 
-use crate::ended;
+use crate::stories::ended;
 
 const MIB: u64 = 1 << 20;
 

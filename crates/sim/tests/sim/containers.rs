@@ -8,8 +8,8 @@ use units::{Bytes, Nanos};
 use workload::system::{OpenMode, System};
 use workload::{TaskSpec, Workload};
 
-use crate::ended;
-use crate::story;
+use crate::stories::ended;
+use crate::stories::story;
 
 /// One container alone, on a guest of 512 MiB with ext4.
 fn alone(kernel: &str, params: &[(&str, &str)]) -> SimResult {

@@ -7,7 +7,7 @@ use pagetide_sim::{Program, SimResult, SimRun, machines};
 use units::Bytes;
 use workload::Workload;
 
-use crate::ended;
+use crate::stories::ended;
 
 /// Many small files beside page cache that is written back, in 64 MiB.
 fn small_files(mode: u64) -> SimResult {

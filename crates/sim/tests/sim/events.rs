@@ -16,7 +16,7 @@ use pagetide_sim::{Program, SimResult, SimRun, machines};
 use units::{Bytes, Order};
 use workload::Workload;
 
-use crate::ended;
+use crate::stories::ended;
 
 /// What events add up to, under the names of counters: of the machine, and of each cgroup.
 #[derive(Debug, Default)]

@@ -7,7 +7,7 @@ use pagetide_sim::{Program, SimRun, machines};
 use units::Bytes;
 use workload::Workload;
 
-use crate::ended;
+use crate::stories::ended;
 
 /// Whoever looked at a locked group woke all others that waited for one, and these looked again: a run of
 /// 960,000 files had 107 million waits.

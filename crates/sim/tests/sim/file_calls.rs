@@ -9,7 +9,7 @@ use units::{Bytes, Nanos, Seed};
 use workload::TaskSpec;
 use workload::system::{Errno, FileAdvice, OpenMode, System, SystemError};
 
-use crate::story::{self, tell, tell_with};
+use crate::stories::story::{self, tell, tell_with};
 
 /// A machine of 16 MiB.
 fn machine(kernel: &str, filesystem: Filesystem) -> SimRun {

@@ -10,7 +10,7 @@ use pagetide_sim::{Program, SimResult, SimRun, machines};
 use units::{Bytes, Nanos};
 use workload::Workload;
 
-use crate::ended;
+use crate::stories::ended;
 
 /// Runs `hot-and-stream` on `vm-2cpu` with so many MiB.
 fn play(kernel: &str, mib: u64, params: &[(&str, &str)]) -> SimResult {

@@ -7,7 +7,7 @@ use pagetide_sim::{Program, SimResult, SimRun, machines};
 use units::{Bytes, Nanos};
 use workload::Workload;
 
-use crate::ended;
+use crate::stories::ended;
 
 const SERIES: [&str; 4] = [
     "linux-4.20-rc1",

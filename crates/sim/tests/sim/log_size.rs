@@ -6,7 +6,7 @@ use pagetide_sim::{Program, SimRun, machines};
 use units::Bytes;
 use workload::Workload;
 
-use crate::ended;
+use crate::stories::ended;
 
 /// One task makes 60,000 files of 4 KiB in a guest of 256 MB, as `b_xfs_log64` of the reference does, and as
 /// fast (3100 a second; the guest is emulated, so how fast depends on its host).

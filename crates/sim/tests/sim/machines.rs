@@ -1,7 +1,6 @@
 //! Machines as runs see them: the same at every size of memory, and what they are called.
 
-use std::fs;
-use std::path::PathBuf;
+use std::{env, fs, process};
 
 use kernel::machine::CostOp;
 use pagetide_sim::machines::{self, GUEST};
@@ -10,7 +9,7 @@ use units::Bytes;
 use workload::replay::ReplayOptions;
 use workload::{Replay, Workload};
 
-use crate::ended;
+use crate::stories::ended;
 
 const KERNELS: [&str; 3] = ["linux-5.5", "linux-6.1", "linux-6.12"];
 
@@ -51,7 +50,7 @@ fn a_curve_over_memory_has_no_step_at_a_power_of_two() {
 #[test]
 fn a_replay_has_no_step_at_a_power_of_two() {
     const REQUEST: u64 = 512 << 10;
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("three-rounds.csv");
+    let path = env::temp_dir().join(format!("pagetide-three-rounds-{}.csv", process::id()));
     // Rounds through 280 MiB, and as often somewhere in the first 40 MiB.
     let line = |index: u64| {
         let (cold, hot) = ((index / 2) % 560, (index * 7) % 80);
@@ -69,6 +68,7 @@ fn a_replay_has_no_step_at_a_power_of_two() {
         let (low, high) = (hits[0].min(hits[2]), hits[0].max(hits[2]));
         assert!((0.97 * low..=1.03 * high).contains(&hits[1]), "{kernel}: {hits:?}");
     }
+    fs::remove_file(&path).expect("it is there");
 }
 
 /// Readahead that failed left a window of which the first page has the marker; a look at that page

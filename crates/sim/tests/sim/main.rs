@@ -1,8 +1,8 @@
 //! The whole simulator: drivers of the kernel on a simulated machine, and programs on both.
 //!
 //! `worlds` draws machines and programs at random; `rules` holds every answer to every decision of a
-//! version of Linux against the others; the rest tell one story a test. One program holds
-//! them all, because each that is linked compiles the generic drivers of the kernel again.
+//! version of Linux against the others; the rest tell one story a test. They are part of the library's
+//! program of tests, as each program compiles the generic drivers of the kernel again; see `src/lib.rs`.
 
 mod admission;
 mod anon_and_file;

@@ -8,7 +8,7 @@ use units::{Bytes, Nanos};
 use workload::system::{Advice, FileMapping, OpenMode, System, TaskSpec};
 use workload::{Errno, WorkloadError};
 
-use crate::story::{self, tell, tell_with};
+use crate::stories::story::{self, tell, tell_with};
 
 const PAGE: u64 = 4096;
 /// Pages of a mapping that begins at a huge page, where there are such.

@@ -10,7 +10,7 @@ use units::{Bytes, Nanos};
 use workload::system::{Advice, System, TaskSpec};
 use workload::{Errno, Outcome, WorkloadError};
 
-use crate::story::{machine, told};
+use crate::stories::story::{machine, told};
 
 /// Of which some 3700 pages are free once the kernel runs.
 const MIB: u64 = 16;

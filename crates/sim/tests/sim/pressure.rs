@@ -8,8 +8,8 @@ use units::{Bytes, Nanos};
 use workload::system::{OpenMode, System, SystemError, TaskSpec};
 use workload::{Outcome, Workload};
 
-use crate::ended;
-use crate::story::machine;
+use crate::stories::ended;
+use crate::stories::story::machine;
 
 fn play(workload: &str, kernel: &str, mib: u64, params: &[(&str, &str)]) -> SimResult {
     let kernel = mm::Version::parse(kernel).expect("a preset");

@@ -10,7 +10,7 @@ use units::{Bytes, Nanos};
 use workload::system::{Advice, OpenMode, System, TaskSpec};
 use workload::{Errno, Outcome, WorkloadError};
 
-use crate::story::{self, machine, told};
+use crate::stories::story::{self, machine, told};
 
 /// Pages of anonymous memory and of a file in the cgroup.
 const PAGES: u64 = 1000;

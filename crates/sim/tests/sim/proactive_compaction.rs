@@ -8,7 +8,7 @@ use pagetide_sim::{Program, SimResult, SimRun, machines};
 use units::Bytes;
 use workload::Workload;
 
-use crate::ended;
+use crate::stories::ended;
 
 fn small_files(kernel: &str, proactiveness: u64) -> SimResult {
     let kernel = mm::Version::parse(kernel).expect("a preset");

@@ -6,7 +6,7 @@ use pagetide_sim::{Program, SimResult, SimRun, machines};
 use units::Bytes;
 use workload::{Workload, WorkloadSpec};
 
-use crate::ended;
+use crate::stories::ended;
 
 const READERS: u64 = 20;
 

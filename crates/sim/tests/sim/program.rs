@@ -9,7 +9,7 @@ use trace::{NONE, Operation, OperationKind, Trace, TraceFile, TraceMapping, Trac
 use units::{Nanos, Pages};
 use workload::Workload;
 
-use crate::ended;
+use crate::stories::ended;
 
 /// Operations of a trace, a millisecond apart.
 #[derive(Default)]

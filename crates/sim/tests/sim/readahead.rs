@@ -12,7 +12,7 @@ use units::{Bytes, Nanos};
 use workload::WorkloadError;
 use workload::system::{OpenMode, System, TaskSpec};
 
-use crate::story::{self, tell, tell_with};
+use crate::stories::story::{self, tell, tell_with};
 
 const PAGE: u64 = 4096;
 const KERNELS: [&str; 4] = ["linux-5.10", "linux-6.1", "linux-6.12", "linux-7.2"];

@@ -9,7 +9,7 @@ use pagetide_sim::{Program, SimResult, SimRun, Statistics, machines};
 use units::{Bytes, Nanos};
 use workload::{System, Workload};
 
-use crate::ended;
+use crate::stories::ended;
 
 const MIB: u64 = 1 << 20;
 

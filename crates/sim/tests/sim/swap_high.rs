@@ -3,7 +3,7 @@
 use mm::version::rules::SwapHigh;
 use pagetide_sim::SimResult;
 
-use crate::anon_and_file::play;
+use crate::stories::anon_and_file::play;
 
 /// P may use so much swap before its tasks sleep.
 fn run(kernel: &str, high: Option<&str>) -> SimResult {

@@ -9,7 +9,7 @@ use units::{Bytes, Nanos, Pages};
 use workload::Errno;
 use workload::system::{OpenMode, System, TaskSpec};
 
-use crate::story::{self, tell};
+use crate::stories::story::{self, tell};
 
 /// A machine of 16 MiB.
 fn machine(kernel: &str) -> SimRun {

@@ -168,6 +168,7 @@ const SIM: &[&str] = &[
     "run/buffer",
     "run/memories",
     "run/gates",
+    "run/worked",
     "run/laying_out",
     "run/sample",
     "run/handing",
