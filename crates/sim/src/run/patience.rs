@@ -1,10 +1,9 @@
 //! Whether a run gets anywhere; one that does not ends, and says who waits for what.
 //!
-//! A run gets somewhere where a program goes back to user mode, works there or sleeps by choice, where a page is
-//! allocated or freed, and where a disk is asked for something. After [`PATIENCE`] of simulated time or [`EVENTS`]
+//! A run gets somewhere where a program goes back to user mode, works there or sleeps by choice, where more pages or
+//! fewer are in use, and where a disk is asked for something. After [`PATIENCE`] of simulated time or [`EVENTS`]
 //! without any of it, or where one task has waited for [`LONGEST_WAIT`] in the kernel, the run ends: every wait of
-//! Linux that has an end is over by then. Left out: those who go round and get pages for it; a run's limits of time and
-//! events end them.
+//! Linux that has an end is over by then. Who goes round, gets some pages and gives them back, gets nowhere.
 
 use kernel::{Machine, WaitReason};
 use mm::base::layout::ZoneKind;
@@ -27,16 +26,8 @@ const LOOK_EVERY: (Nanos, u64) = (Nanos::from_secs(10), 1 << 19);
 /// it some times before it gives up.
 const EVENTS: (u64, u64) = (1 << 22, 1 << 6);
 
-/// What moves when pages do.
-const MOVES: [VmEvent; 7] = [
-    VmEvent::PgAllocDma,
-    VmEvent::PgAllocDma32,
-    VmEvent::PgAllocNormal,
-    VmEvent::PgAllocMovable,
-    VmEvent::PgFree,
-    VmEvent::PgPgIn,
-    VmEvent::PgPgOut,
-];
+/// Pages that somebody may take and give back again and again: those of one request to the filesystem, or of a slab.
+const ONE_REQUEST: u64 = 32;
 
 /// The time and the events when nothing had happened.
 const NEVER: (Nanos, u64) = (Nanos::ZERO, 0);
@@ -48,11 +39,11 @@ pub(super) struct Patience {
     next_look: (Nanos, u64),
     /// Events in which it may get nowhere.
     events_max: u64,
-    /// What had moved when it was seen to get somewhere, and when that was.
-    moved: u64,
+    /// Returns to user mode when it was seen to get somewhere, and when that was.
+    returns: u64,
     since: (Nanos, u64),
-    /// The same of pages alone.
-    pages: u64,
+    /// The same of pages alone: those in use, and what disks were asked for.
+    pages: (u64, u64),
     pages_since: (Nanos, u64),
 }
 
@@ -64,9 +55,9 @@ impl Patience {
             kernel,
             next_look: (Nanos::ZERO, 0),
             events_max,
-            moved: 0,
+            returns: 0,
             since: NEVER,
-            pages: 0,
+            pages: (0, 0),
             pages_since: NEVER,
         }
     }
@@ -83,14 +74,14 @@ impl Patience {
         }
         self.next_look = (now + LOOK_EVERY.0, events + LOOK_EVERY.1);
         let tasks = machine.unfinished();
-        let pages = pages(&self.kernel);
-        let moved = pages + machine.returns();
-        let by_choice = machine.works_until() > now || tasks.iter().any(sleeps);
-        if moved != self.moved || by_choice {
-            (self.moved, self.since) = (moved, (now, events));
+        let (used, asked) = pages(&self.kernel);
+        if used.abs_diff(self.pages.0) > ONE_REQUEST || asked != self.pages.1 {
+            (self.pages, self.pages_since) = ((used, asked), (now, events));
         }
-        if pages != self.pages {
-            (self.pages, self.pages_since) = (pages, (now, events));
+        let returns = machine.returns();
+        let by_choice = machine.works_until() > now || tasks.iter().any(sleeps);
+        if returns != self.returns || self.pages_since == (now, events) || by_choice {
+            (self.returns, self.since) = (returns, (now, events));
         }
         let is_over = |since: (Nanos, u64)| now - since.0 > PATIENCE || events - since.1 > self.events_max;
         // Others may well sleep by choice until one comes that goes round in the kernel.
@@ -117,9 +108,13 @@ fn stands_off(kernel: &SimKernel, tasks: &[Unfinished]) -> bool {
     tasks.iter().any(throttled) && kernel.mem(|mem| mem.nodes().any(|node| is_content(mem, node)))
 }
 
-/// How many pages have moved so far.
-fn pages(kernel: &SimKernel) -> u64 {
-    kernel.mem(|mem| MOVES.iter().map(|&event| mem.core.alloc.events.get(event)).sum())
+/// Pages that are in use, and KiB that disks were asked for so far.
+fn pages(kernel: &SimKernel) -> (u64, u64) {
+    kernel.mem(|mem| {
+        let asked = |event| mem.core.alloc.events.get(event);
+        let used = mem.core.alloc.zones().iter().map(|zone| zone.managed.0 - zone.free_pages().0).sum();
+        (used, asked(VmEvent::PgPgIn) + asked(VmEvent::PgPgOut))
+    })
 }
 
 fn sleeps(task: &Unfinished) -> bool {

@@ -10,7 +10,7 @@ use workload::{System, Workload};
 const MIB: u64 = 1 << 20;
 
 /// A run on the source's machine with `mib` of memory.
-fn spec(kernel: &str, mib: u64, seed: u64, params: &[(&str, &str)]) -> SimRun {
+pub(crate) fn spec(kernel: &str, mib: u64, seed: u64, params: &[(&str, &str)]) -> SimRun {
     let kernel = mm::Version::parse(kernel).expect("a kernel");
     let (hardware, layout) = machines::build("evo-ssd", Bytes(mib * MIB), &kernel).expect("a machine");
     let workload = Workload::new("small-files", params.iter().copied()).expect("its parameters");
