@@ -231,13 +231,18 @@ impl<T: Trace> Memory<T> {
         slots.into_iter().filter(is_wanted).collect()
     }
 
+    /// Whether a slot has content that is not in the swap cache.
+    pub fn is_swapped_out(&self, slot: SwapSlot) -> bool {
+        self.core.swap.is_used(slot) && self.cache.swap_page(slot).is_none()
+    }
+
     /// Begins to read a slot into `pfn`, new and charged to the slot's cgroup; false: somebody else did, or the slot is
     /// free by now, or there is no memory for the tree. `ahead`: nobody has asked for it yet.
     pub fn begin_swap_read(&mut self, cpu: CpuId, slot: SwapSlot, pfn: Pfn, ahead: bool) -> bool {
-        let Self { core, lru, cache, .. } = self;
-        if !core.swap.is_used(slot) || cache.swap_page(slot).is_some() {
+        if !self.is_swapped_out(slot) {
             return false;
         }
+        let Self { core, lru, cache, .. } = self;
         if !cache.begin_read(core, lru, cpu, slot, pfn) {
             return false;
         }

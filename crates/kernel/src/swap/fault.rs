@@ -15,6 +15,7 @@ use mm::pages::anon_swap::SwapFault;
 use mm::swap::areas::AreaKind;
 use mm::swap::slot::SwapSlot;
 use mm::swapping::SwapLook;
+use mm::version::geometry::Cache;
 use units::{Bytes, NodeId, Order, PAGE_SIZE, Pfn};
 
 use crate::alloc::purpose::Purpose;
@@ -172,10 +173,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let begun = self.mem(|mem| mem.begin_swap_read(cpu, slot, pfn, ahead));
         if begun {
             self.machine().charge(CostOp::SwapCache, 1);
-        } else {
-            self.free_unused(pfn, owner);
+            return Ok(true);
         }
-        Ok(begun)
+        self.free_unused(pfn, owner);
+        // Nobody else did, and it has its content: there was no page at all for the tree.
+        if self.mem(|mem| mem.is_swapped_out(slot)) {
+            self.grow_slab(None, Cache::TreeNode, Gfp::KERNEL).await?;
+        }
+        Ok(false)
     }
 
     /// Reads slots whose pages are in the swap cache, locked: from disks by requests, from elsewhere at once.

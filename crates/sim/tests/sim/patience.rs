@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use mm::base::layout::MemoryLayout;
 use pagetide_sim::run::{Watch, run_watched};
-use pagetide_sim::{DeviceModel, Hardware, Program, RunError, SimError, SimRun};
-use units::{Nanos, Pages};
+use pagetide_sim::{DeviceModel, Hardware, Program, RunError, SimError, SimRun, machines};
+use units::{Bytes, Nanos, Pages};
 use workload::Workload;
 
 use crate::stories::small_files;
@@ -53,4 +53,26 @@ fn a_run_in_which_pages_are_only_taken_and_given_back_ends_in_words() {
     let error = error(&small_files::spec("linux-2.6.32", 21, 1, &params), Watch::default());
     let SimError::Run(RunError::NoProgress { since, why, .. }) = &error else { panic!("{error}") };
     assert!(*since < Nanos::from_secs(60) && why.contains("pages are free"), "{error}");
+}
+
+/// A page that comes back from zram wants a node for its tree, too. Where there was no second page, the fault gave the
+/// first one back and looked again, for ever and without an event, so that nothing could stop the run.
+#[test]
+fn a_fault_that_finds_no_page_for_a_node_of_the_swap_tree_reclaims_one() {
+    let params = [
+        ("files", "247"),
+        ("per_directory", "132"),
+        ("pin_from", "2132k"),
+        ("pin_step", "312k"),
+        ("pin_to", "3188k"),
+        ("processes", "29"),
+        ("programs", "192k"),
+    ];
+    let program = Program::Workload(Workload::new("inode-storm", params).expect("a workload"));
+    let kernel = mm::Version::parse("linux-2.6.32").expect("a version");
+    let (hardware, layout) = machines::build("vm-2cpu", Bytes(8 << 20), &kernel).expect("a machine");
+    let swap = "zram:7M".parse().expect("an area");
+    let spec = SimRun { swap, seed: 2, ..SimRun::new(program, kernel, hardware, layout) };
+    let result = run_watched(&spec, Arc::default(), |_| {}, Watch::default());
+    assert!(result.is_ok(), "{}", result.err().map(|error| error.to_string()).unwrap_or_default());
 }
