@@ -20,7 +20,7 @@ fn readers(device: DeviceModel) -> SimRun {
 }
 
 fn error(spec: &SimRun, watch: Watch) -> SimError {
-    run_watched(spec, Arc::default(), |_| {}, watch).err().expect("it does not end")
+    run_watched(spec, Arc::default(), |_| {}, watch).expect_err("it does not end")
 }
 
 /// A request that is never answered would be waited for a day, with ten samples a second.
@@ -45,8 +45,8 @@ fn a_run_ends_soon_after_the_events_that_it_may_take() {
     assert!((1000..10_000).contains(&events), "{events}");
 }
 
-/// Who writes back needs pages to do so, all are dirty, and kswapd waits for an inode: a request of XFS goes round, gets
-/// two pages, and gives them back. Where that counted as progress, the run went on for an hour of simulated time.
+/// Who writes back needs pages to do so, all are dirty, and kswapd waits for an inode: a request of XFS goes round,
+/// gets two pages, and gives them back. Where that was progress, the run went on for an hour of simulated time.
 #[test]
 fn a_run_in_which_pages_are_only_taken_and_given_back_ends_in_words() {
     let params = [("file_size", "1"), ("files", "60"), ("processes", "6"), ("subdirectories", "39")];
