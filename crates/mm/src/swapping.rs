@@ -218,7 +218,7 @@ impl<T: Trace> Memory<T> {
             && !self.core.swap.any_rotates()
             && !self.anon.is_shared(fault.anon);
         let page_cluster = self.core.alloc.sysctls().get(Sysctl::PageCluster);
-        let Self { core, cache, anon, .. } = self;
+        let Self { core, anon, .. } = self;
         let slots: Vec<SwapSlot> = if by_mapping {
             let pages = anon.swap_window(fault.anon).next(fault.index, page_cluster, mapping_pages);
             pages.filter_map(|page| anon.swapped_at(fault.anon, page)).collect()
@@ -227,8 +227,7 @@ impl<T: Trace> Memory<T> {
             let offsets = core.swap.readahead.next(at, page_cluster, slots);
             offsets.map(|offset| SwapSlot(fault.slot.0 - at + offset)).collect()
         };
-        let is_wanted = |slot: &SwapSlot| core.swap.is_used(*slot) && cache.swap_page(*slot).is_none();
-        slots.into_iter().filter(is_wanted).collect()
+        slots.into_iter().filter(|&slot| self.is_swapped_out(slot)).collect()
     }
 
     /// Whether a slot has content that is not in the swap cache.

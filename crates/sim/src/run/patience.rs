@@ -26,6 +26,14 @@ const LOOK_EVERY: (Nanos, u64) = (Nanos::from_secs(10), 1 << 19);
 /// it some times before it gives up.
 const EVENTS: (u64, u64) = (1 << 22, 1 << 6);
 
+/// What counts pages that are taken or given back.
+const TURNED_OVER: [VmEvent; 5] = [
+    VmEvent::PgAllocDma,
+    VmEvent::PgAllocDma32,
+    VmEvent::PgAllocNormal,
+    VmEvent::PgAllocMovable,
+    VmEvent::PgFree,
+];
 /// Pages that somebody may take and give back again and again: those of one request to the filesystem, or of a slab.
 const ONE_REQUEST: u64 = 32;
 
@@ -39,12 +47,24 @@ pub(super) struct Patience {
     next_look: (Nanos, u64),
     /// Events in which it may get nowhere.
     events_max: u64,
-    /// Returns to user mode when it was seen to get somewhere, and when that was.
+    /// Returns to user mode and pages when it was seen to get somewhere, and when that was.
     returns: u64,
+    pages: Moved,
     since: (Nanos, u64),
-    /// The same of pages alone: those in use, and what disks were asked for.
-    pages: (u64, u64),
-    pages_since: (Nanos, u64),
+    /// When a page was last seen to have moved, whoever gave it back.
+    moved_since: (Nanos, u64),
+    moved: u64,
+}
+
+/// What has become of pages so far.
+#[derive(Default)]
+struct Moved {
+    /// In use now.
+    used: u64,
+    /// Allocations and pages freed.
+    turned_over: u64,
+    /// KiB that disks were asked for.
+    asked: u64,
 }
 
 impl Patience {
@@ -56,9 +76,10 @@ impl Patience {
             next_look: (Nanos::ZERO, 0),
             events_max,
             returns: 0,
+            pages: Moved::default(),
             since: NEVER,
-            pages: (0, 0),
-            pages_since: NEVER,
+            moved_since: NEVER,
+            moved: 0,
         }
     }
 
@@ -74,24 +95,26 @@ impl Patience {
         }
         self.next_look = (now + LOOK_EVERY.0, events + LOOK_EVERY.1);
         let tasks = machine.unfinished();
-        let (used, asked) = pages(&self.kernel);
-        if used.abs_diff(self.pages.0) > ONE_REQUEST || asked != self.pages.1 {
-            (self.pages, self.pages_since) = ((used, asked), (now, events));
+        let pages = Moved::of(&self.kernel);
+        let moved = pages.turned_over + pages.asked;
+        if moved != self.moved {
+            (self.moved, self.moved_since) = (moved, (now, events));
         }
+        let changed = pages.used.abs_diff(self.pages.used) > ONE_REQUEST || pages.asked != self.pages.asked;
         let returns = machine.returns();
         let by_choice = machine.works_until() > now || tasks.iter().any(sleeps);
-        if returns != self.returns || self.pages_since == (now, events) || by_choice {
-            (self.returns, self.since) = (returns, (now, events));
+        if changed || by_choice || returns != self.returns {
+            (self.returns, self.pages, self.since) = (returns, pages, (now, events));
         }
         let is_over = |since: (Nanos, u64)| now - since.0 > PATIENCE || events - since.1 > self.events_max;
         // Others may well sleep by choice until one comes that goes round in the kernel.
-        let stands_off = is_over(self.pages_since) && stands_off(&self.kernel, &tasks);
+        let stands_off = is_over(self.moved_since) && stands_off(&self.kernel, &tasks);
         let stuck =
             tasks.iter().find(|task| waits_since(task).is_some_and(|since| now - since > LONGEST_WAIT));
         if stuck.is_none() && !is_over(self.since) && !stands_off {
             return Ok(());
         }
-        let since = if stands_off { self.pages_since.0 } else { self.since.0 };
+        let since = if stands_off { self.moved_since.0 } else { self.since.0 };
         Err(no_progress(&self.kernel, since, stuck, &tasks))
     }
 }
@@ -108,13 +131,17 @@ fn stands_off(kernel: &SimKernel, tasks: &[Unfinished]) -> bool {
     tasks.iter().any(throttled) && kernel.mem(|mem| mem.nodes().any(|node| is_content(mem, node)))
 }
 
-/// Pages that are in use, and KiB that disks were asked for so far.
-fn pages(kernel: &SimKernel) -> (u64, u64) {
-    kernel.mem(|mem| {
-        let asked = |event| mem.core.alloc.events.get(event);
-        let used = mem.core.alloc.zones().iter().map(|zone| zone.managed.0 - zone.free_pages().0).sum();
-        (used, asked(VmEvent::PgPgIn) + asked(VmEvent::PgPgOut))
-    })
+impl Moved {
+    fn of(kernel: &SimKernel) -> Self {
+        kernel.mem(|mem| {
+            let sum = |events: &[VmEvent]| events.iter().map(|&event| mem.core.alloc.events.get(event)).sum();
+            Self {
+                used: mem.core.alloc.zones().iter().map(|zone| zone.managed.0 - zone.free_pages().0).sum(),
+                turned_over: sum(&TURNED_OVER),
+                asked: sum(&[VmEvent::PgPgIn, VmEvent::PgPgOut]),
+            }
+        })
+    }
 }
 
 fn sleeps(task: &Unfinished) -> bool {
