@@ -69,14 +69,14 @@ impl<T: Trace> Memory<T> {
         self.fs.journals[usize::from(disk)].checkpoint(&mut self.core, &mut self.cache, cpu)
     }
 
-    /// An empty file is written to for the first time; the objects are two of its extents.
-    pub fn note_first_write(&mut self, mapping: MappingId, extents: [Object; 2]) {
-        self.fs.vfs.extents.note_first_write(mapping, extents);
+    /// What was delayed of a file has a place on the disk, in the extent that begins at page `first`.
+    pub fn note_mapped(&mut self, cpu: CpuId, mapping: MappingId, first: u32) {
+        self.fs.vfs.extents.note_mapped(&mut self.core, cpu, mapping, first);
     }
 
-    /// The delayed block of a file has a place on the disk.
-    pub fn note_mapped(&mut self, mapping: MappingId) {
-        self.fs.vfs.extents.note_mapped(mapping);
+    /// The blocks of a file from page `first` on are gone: what is known of them goes with them.
+    pub fn forget_extents(&mut self, cpu: CpuId, mapping: MappingId, first: u32) {
+        self.fs.vfs.extents.forget(&mut self.core, cpu, mapping, first);
     }
 
     /// Somebody waits until a cluster of XFS inodes is read, and goes on with it then.

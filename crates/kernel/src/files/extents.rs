@@ -13,6 +13,13 @@ pub(crate) struct Extent {
     pub(crate) block: u64,
 }
 
+impl Extent {
+    /// Where the disk goes on behind it.
+    pub(crate) fn end(self) -> u64 {
+        self.block + u64::from(self.pages)
+    }
+}
+
 /// The extents of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Extents {
@@ -44,21 +51,37 @@ impl Extents {
         u16::try_from(usize::from(self.pages > 0) + self.behind().len()).unwrap_or(u16::MAX)
     }
 
+    fn first(&self) -> Option<Extent> {
+        (self.pages > 0).then_some(Extent { first: 0, pages: self.pages, block: self.block })
+    }
+
+    /// All of them, in their order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Extent> + '_ {
+        self.first().into_iter().chain(self.behind().iter().copied())
+    }
+
+    /// The last one.
+    pub(crate) fn last(&self) -> Option<Extent> {
+        self.behind().last().copied().or(self.first())
+    }
+
+    /// The one that a page is in.
+    pub(crate) fn at(&self, page: u32) -> Option<Extent> {
+        let more = self.behind();
+        let before = more[..more.partition_point(|extent| extent.first <= page)].last().copied();
+        before.or(self.first()).filter(|extent| page < extent.first + extent.pages)
+    }
+
     /// Pages that have blocks: all up to here.
     pub(crate) fn pages(&self) -> u32 {
-        self.behind().last().map_or(self.pages, |extent| extent.first + extent.pages)
+        self.last().map_or(0, |extent| extent.first + extent.pages)
     }
 
     /// The page of the disk where a page lies, and how many from it lie there one behind the other.
     pub(crate) fn place(&self, page: u32) -> Option<(u64, u32)> {
-        if page < self.pages {
-            return Some((self.block + u64::from(page), self.pages - page));
-        }
-        let more = self.behind();
-        let behind = more.partition_point(|extent| extent.first <= page);
-        let extent = more.get(behind.checked_sub(1)?)?;
+        let extent = self.at(page)?;
         let within = page - extent.first;
-        (within < extent.pages).then(|| (extent.block + u64::from(within), extent.pages - within))
+        Some((extent.block + u64::from(within), extent.pages - within))
     }
 
     /// Takes the blocks of all pages from here on.

@@ -8,6 +8,7 @@ use std::cell::{Cell, RefCell};
 
 use mm::MemcgId;
 use mm::base::ids::MappingId;
+use mm::fs::ext4::layout::{extents_of_run, has_extent_block};
 use units::{Nanos, PAGE_SIZE};
 
 use crate::files::extents::Extents;
@@ -53,6 +54,10 @@ pub(crate) struct Inode {
     pub(crate) mapping: MappingId,
     pub(crate) metadata: Metadata,
     pub(crate) extents: RefCell<Extents>,
+    /// The block of extents that its inode has no room for was made ([`crate::fs::ext4_extents`]).
+    pub(crate) has_leaf: Cell<bool>,
+    /// Pages that lie behind its last block on the disk and are kept for it.
+    pub(crate) room: Cell<u32>,
     /// It is a directory: which one.
     pub(crate) directory: Option<u32>,
     /// The group of the disk that its blocks come from ([`crate::fs::Filesystem::group_of`]).
@@ -83,6 +88,8 @@ impl Inode {
             mapping,
             metadata: Metadata::Table,
             extents: RefCell::default(),
+            has_leaf: Cell::new(false),
+            room: Cell::new(0),
             directory: None,
             group: Cell::new(0),
             unlinked: Cell::new(false),
@@ -119,6 +126,11 @@ impl Inode {
     /// Where a page lies on the disk, and how many pages from it lie there one behind the other.
     pub(crate) fn place(&self, page: u32) -> Option<(u64, u32)> {
         self.extents.borrow().place(page).map(|(block, pages)| (block * PAGE_SIZE, pages))
+    }
+
+    /// Whether ext4 has more extents for its runs of blocks than it has room for.
+    pub(crate) fn needs_leaf(&self) -> bool {
+        has_extent_block(self.extents.borrow().iter().map(|run| extents_of_run(run.pages)).sum())
     }
 
     /// Gives blocks to the next pages, from this byte of the disk on.

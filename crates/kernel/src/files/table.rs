@@ -166,13 +166,22 @@ impl Files {
         self.disks[usize::from(device)].used[0]
     }
 
-    /// Gives blocks to a file up to page `end`, behind everything in its group of its disk that has blocks.
-    pub(crate) fn allocate(&mut self, inode: &Inode, end: u32) {
-        let used = &mut self.disks[usize::from(inode.device)].used[usize::from(inode.group.get())];
-        let mapped = inode.mapped_pages();
-        if end > mapped {
-            inode.add_extent(end - mapped, *used);
-            *used += u64::from(end - mapped) * PAGE_SIZE;
+    /// Gives blocks to a file up to page `end`, behind everything in its group of its disk that has blocks. `kept`:
+    /// whether the blocks behind those, up to a boundary, are kept for it, too ([`kept_until`]).
+    pub(crate) fn allocate(&mut self, inode: &Inode, end: u32, kept: bool) {
+        let wanted = end.saturating_sub(inode.mapped_pages());
+        let within = wanted.min(inode.room.get());
+        if within > 0 {
+            let behind = inode.extents.borrow().last().expect("what is kept lies behind blocks").end();
+            inode.add_extent(within, behind * PAGE_SIZE);
+            inode.room.set(inode.room.get() - within);
+        }
+        let rest = wanted - within;
+        if rest > 0 {
+            let used = &mut self.disks[usize::from(inode.device)].used[usize::from(inode.group.get())];
+            inode.add_extent(rest, *used);
+            inode.room.set(if kept { kept_until(end) - end } else { 0 });
+            *used += u64::from(rest + inode.room.get()) * PAGE_SIZE;
         }
     }
 
@@ -188,7 +197,7 @@ impl Files {
         let mut inode = Inode::new(number, NO_MAPPING, size);
         (inode.metadata, inode.device) = (Metadata::LaidOut, directory.device);
         self.align(inode.device);
-        self.allocate(&inode, pages);
+        self.allocate(&inode, pages, false);
         self.align(inode.device);
         self.write(&inode);
         self.add_name(directory, name, number);
@@ -252,6 +261,7 @@ impl Files {
         let mut inode = Inode::new(number, mapping, size);
         (inode.device, inode.metadata, inode.directory) = (device, metadata, directory);
         inode.extents = extents.into();
+        inode.has_leaf = inode.needs_leaf().into();
         if let Some(directory) = directory {
             self.directories[directory as usize].wake();
         }
@@ -423,6 +433,20 @@ impl Files {
 
 /// Laid-out files start at multiples of 1 MiB, so that windows never share a block.
 const EXTENT_ALIGN: u64 = 1 << 20;
+
+/// Blocks of a file on ext4 up to which a file of `pages` that is open is given blocks one behind the other, while
+/// others are written beside it (`ext4_mb_normalize_request`). The first 16 come from where all small files take
+/// theirs. Measured: 1,000 files that got a block each in 40 rounds had 16 extents after 16 of them, 17 up to the 32nd,
+/// and then 18; beyond that as known of Linux.
+const fn kept_until(pages: u32) -> u32 {
+    match pages {
+        0..=16 => pages,
+        17..=256 => pages.next_power_of_two(),
+        257..=1024 => pages.next_multiple_of(512),
+        1025..=2048 => pages.next_multiple_of(1024),
+        _ => pages.next_multiple_of(2048),
+    }
+}
 
 /// Where the metadata of ext4 lies: away from all data.
 const DEVICE_OFFSET: u64 = 1 << 45;

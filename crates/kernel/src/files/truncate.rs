@@ -75,5 +75,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
         }
         inode.extents.borrow_mut().cut(first);
+        inode.room.set(0);
+        let cpu = self.machine().current_cpu();
+        self.mem(|mem| mem.forget_extents(cpu, inode.mapping, first));
     }
 }

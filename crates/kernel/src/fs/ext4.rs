@@ -1,20 +1,20 @@
 //! ext4: metadata blocks in the page cache of the block device, and a buffer head for every page
 //! that is dirtied.
 //!
-//! Next: [`super::ext4_change`] for changes in a transaction, [`super::ext4_table`] for which blocks a file costs.
+//! Next: [`super::ext4_change`] for changes in a transaction, [`super::ext4_table`] for which blocks a file costs,
+//! [`super::ext4_extents`] for where its pages lie.
 
 use std::rc::Rc;
 
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
-use mm::fs::ext4::layout::{OWN_BLOCKS, has_extent_block};
 use mm::pages::tree::Slot;
 use mm::version::geometry::Cache;
 
 use crate::cache::add::Place;
 use crate::cache::look::Found;
 use crate::errno::Errno;
-use crate::files::inode::{Inode, Metadata};
+use crate::files::inode::Inode;
 use crate::handle::Kernel;
 use crate::machine::Machine;
 use crate::tasks::process::Process;
@@ -23,17 +23,6 @@ use crate::tasks::process::Process;
 const METADATA_GFP: Gfp = Gfp::HIGHUSER_MOVABLE.without(Gfp::FS);
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// The extents of a large file are in a metadata block that is read through the block device's own page cache,
-    /// which repeated use makes active; it is charged to whoever reads it first. Of smaller ones they are in the
-    /// inode. Left out: the second such block, from 42 GiB on.
-    pub(crate) async fn read_extents(&self, process: &Process, inode: &Inode) -> Result<(), Errno> {
-        if inode.metadata != Metadata::LaidOut || !has_extent_block(inode.mapped_pages()) {
-            return Ok(());
-        }
-        let device = self.device_of(inode);
-        self.read_block(process, &device, inode.number % OWN_BLOCKS).await
-    }
-
     pub(crate) fn device_of(&self, inode: &Inode) -> Rc<Inode> {
         self.shared.files.borrow().device_of(inode)
     }
@@ -116,31 +105,5 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
         });
         failure.map_or(Ok(()), Err)
-    }
-
-    /// A file without blocks is written to: what is known of its extents is kept with its inode.
-    pub(crate) async fn note_extents(&self, process: &Process, inode: &Inode) -> Result<(), Errno> {
-        let is_empty = || {
-            let is_known = self.mem(|mem| !mem.fs.vfs.extents.is_unknown(inode.mapping));
-            inode.is_in_table() && inode.mapped_pages() == 0 && !is_known
-        };
-        if !is_empty() {
-            return Ok(());
-        }
-        let hole = self.alloc_object(Some(process), Cache::ExtentStatus, Gfp::NOFS).await?;
-        let block = self.alloc_object(Some(process), Cache::ExtentStatus, Gfp::NOFS).await;
-        let cpu = self.machine().current_cpu();
-        match block {
-            Ok(block) if is_empty() && !inode.gone.get() => {
-                self.mem(|mem| mem.note_first_write(inode.mapping, [hole, block]));
-                Ok(())
-            }
-            other => self.mem(|mem| {
-                mem.free_object(cpu, hole);
-                other.map(|block| {
-                    mem.free_object(cpu, block);
-                })
-            }),
-        }
     }
 }

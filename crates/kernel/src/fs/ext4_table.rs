@@ -4,7 +4,7 @@
 //! | | bitmap of inodes, descriptor | inode table | directory | bitmap of blocks, descriptor |
 //! |---|---|---|---|---|
 //! | create | changed | changed, its directory's too | changed | |
-//! | written back | | changed | | changed |
+//! | written back | | changed; its block of extents, if it has one | | changed |
 //! | removed | changed | changed, its directory's too | changed | changed |
 //!
 //! Each is a lookup or several through the buffer cache, so blocks become active at once.
@@ -188,9 +188,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             let _ = self.change_block_bitmap(None, &device, offset).await;
         }
         let _ = self.change_block(None, &device, layout::table_block(inode.number), 1).await;
-        if !inode.gone.get() {
-            self.mem(|mem| mem.note_mapped(inode.mapping));
-        }
+        self.map_extents(&device, inode).await;
     }
 
     /// An inode comes into memory. Where its block of the table has to be read, those around it are read with it.

@@ -10,6 +10,7 @@ pub mod ext3_table;
 pub mod ext4;
 pub mod ext4_change;
 pub mod ext4_commit;
+pub mod ext4_extents;
 pub mod ext4_table;
 pub mod flush;
 pub mod inodes;

@@ -1,6 +1,6 @@
 //! What pages of files ask of their filesystem.
 //!
-//! Next: [`super::ext3`], [`super::ext4`]; XFS keeps extents with the inode, and nothing with a dirty page.
+//! Next: [`super::ext3`], [`super::ext4_extents`]; XFS keeps extents with the inode, and nothing with a dirty page.
 
 use std::ops::Range;
 
@@ -23,7 +23,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ) -> Result<(), Errno> {
         match self.shared.filesystem {
             Filesystem::Ext3 => self.read_indirect(process, inode, pages).await,
-            Filesystem::Ext4 => self.read_extents(process, inode).await,
+            Filesystem::Ext4 => self.read_extents(process, inode, pages).await,
             Filesystem::Xfs => Ok(()),
         }
     }
@@ -41,7 +41,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 self.give_buffer(Some(process), inode, index).await
             }
             Filesystem::Ext4 => {
-                self.note_extents(process, inode).await?;
+                self.note_extents(process, inode, index).await?;
                 self.give_buffer(Some(process), inode, index).await
             }
             Filesystem::Xfs => Ok(()),

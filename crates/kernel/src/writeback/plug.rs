@@ -30,7 +30,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     pub(crate) fn allocate_blocks(&self, inode: &Inode, first: u32, count: u32) {
         if first + count > inode.mapped_pages() {
             let pages = u32::try_from(inode.size.get().div_ceil(PAGE_SIZE)).expect("sizes are checked");
-            self.shared.files.borrow_mut().allocate(inode, pages.max(first + count));
+            let kept = self.shared.filesystem == Filesystem::Ext4 && inode.opens.get() > 0;
+            self.shared.files.borrow_mut().allocate(inode, pages.max(first + count), kept);
         }
     }
 

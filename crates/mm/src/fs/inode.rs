@@ -533,7 +533,7 @@ impl Vfs {
         let cached = ::core::mem::replace(self.cached_mut(mapping), NOT_CACHED);
         let objects = cached.objects.expect("an inode in memory");
         self.count -= 1;
-        self.extents.forget(core, cpu, mapping); // ext4
+        self.extents.forget(core, cpu, mapping, 0); // ext4
         core.free_object(cpu, objects.inode);
         core.free_object(cpu, objects.extra);
         if let Some(log_item) = objects.log_item {

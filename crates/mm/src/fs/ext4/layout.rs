@@ -10,7 +10,7 @@
 //! Pages of the device's mapping are numbered by what they hold, each kind one behind the other, as 16 groups
 //! of a `flex_bg` keep theirs together: nothing depends on the true distances, and a scan for dirty pages is short.
 //!
-//! Left out: superblock copies, blocks of extents beyond the four of the inode, more than 1 Ei of data.
+//! Left out: superblock copies, a second block of extents (beyond 340 of them), more than 1 Ei of data.
 //! Neighbour: [`crate::fs::ext4::journal`].
 
 use std_alloc::vec::Vec;
@@ -39,14 +39,26 @@ enum Kind {
     Tables = 1 << 21,
 }
 
-/// The first page of the inode tables; metadata blocks of single files lie before all stretches.
+/// The first page of the inode tables.
 pub const TABLES_FIRST: u32 = Kind::Tables as u32;
-/// Metadata blocks of single files.
-pub const OWN_BLOCKS: u32 = Kind::Descriptors as u32;
+/// The first page of metadata blocks of single files, behind all stretches.
+const OWN_FIRST: u32 = 3 << 21;
+/// Files that have a block of their own; beyond that numbers begin anew.
+const OWN_BLOCKS: u32 = 1 << 21;
 
-/// Whether a file with so many blocks, one behind the other, has a block of extents.
-pub const fn has_extent_block(blocks: u32) -> bool {
-    blocks.div_ceil(BLOCKS_IN_EXTENT) > EXTENTS_IN_INODE
+/// Extents of a run of blocks one behind the other.
+pub const fn extents_of_run(blocks: u32) -> u32 {
+    blocks.div_ceil(BLOCKS_IN_EXTENT)
+}
+
+/// Whether a file with so many extents has a block for them.
+pub const fn has_extent_block(extents: u32) -> bool {
+    extents > EXTENTS_IN_INODE
+}
+
+/// The block of extents of a file.
+pub const fn extent_block(inode: u32) -> u32 {
+    OWN_FIRST + (inode % OWN_BLOCKS)
 }
 
 /// The block of the inode tables that an inode is in.
@@ -148,6 +160,9 @@ impl Made {
         [Kind::Descriptors, Kind::BlockBitmaps, Kind::InodeBitmaps, Kind::Directories, Kind::Tables];
 
     fn mark(&mut self, block: u32) -> Option<(&mut u32, u32)> {
+        if block >= OWN_FIRST {
+            return None;
+        }
         let kind = Self::KINDS.iter().rposition(|&kind| kind as u32 <= block)?;
         Some((&mut self.0[kind], block - Self::KINDS[kind] as u32))
     }
@@ -187,8 +202,9 @@ mod tests {
     /// In a guest of 6.12 a file of 25 MiB had one extent, and one of 1 GiB nine, and a block for them.
     #[test]
     fn what_four_extents_hold_needs_no_block_for_them() {
-        assert!(!has_extent_block(0) && !has_extent_block((25 << 20) / 4096) && !has_extent_block(4 << 15));
-        assert!(has_extent_block((4 << 15) + 1) && has_extent_block((1 << 30) / 4096));
+        let extents = |mib: u32| extents_of_run((mib << 20) / 4096);
+        assert_eq!([0, 25, 512, 513, 1024].map(extents), [0, 1, 4, 5, 8]);
+        assert_eq!([0, 1, 4, 5, 9].map(has_extent_block), [false, false, false, true, true]);
     }
 
     #[test]
@@ -215,6 +231,6 @@ mod tests {
         assert!(!made.make(table_block(15)), "the same block");
         assert!(made.make(table_block(160)) && !made.make(table_block(16)), "a table is made in order");
         assert!(made.make(inode_bitmap(0)) && made.make(directory_block(0)));
-        assert!(!made.make(7), "metadata blocks of laid-out files are on the disk");
+        assert!(!made.make(extent_block(7)), "whoever makes a file's own block tells");
     }
 }
