@@ -103,7 +103,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.area(process, mapping).is_some_and(|area| area.file.is_some())
     }
 
-    /// `madvise` on how a mapping of a file is accessed; on anonymous memory it has no effect.
+    /// `madvise` on how a mapping is accessed: readahead of its file heeds it, and reclaim.
     ///
     /// # Errors
     /// `Killed`.
@@ -115,8 +115,15 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     ) -> Result<(), Errno> {
         process.check_alive()?;
         self.machine().charge(CostOp::Syscall, 1);
-        if let Some(file) = self.area(process, mapping).and_then(|area| area.file) {
-            self.mem(|mem| mem.cache.maps.advise(file, advice));
+        if let Some(area) = self.area(process, mapping) {
+            self.mem(|mem| {
+                if !area.shared {
+                    mem.anon.advise(area.anon, advice);
+                }
+                if let Some(file) = area.file {
+                    mem.cache.maps.advise(file, advice);
+                }
+            });
         }
         Ok(())
     }

@@ -28,9 +28,10 @@ use crate::core::Core;
 use crate::lru::lists::Lru;
 use crate::lru::mglru::access::faulted_in;
 use crate::pages::cache::PageCache;
+use crate::pages::mapped::AccessAdvice;
 use crate::swap::readahead::MappingWindow;
 use crate::swap::slot::SwapSlot;
-use crate::version::rules::AnonStart;
+use crate::version::rules::{AdvisedAccess, AnonStart};
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Anon {
@@ -48,6 +49,7 @@ pub(super) struct Anon {
     shared: bool,
     /// Since the last walk for a new generation.
     accessed: bool,
+    advice: AccessAdvice,
 }
 
 /// Set in an entry that names a slot of swap; no frame has so high a number.
@@ -99,9 +101,20 @@ impl AnonMaps {
         self.list[anon.0 as usize].accessed = true;
     }
 
-    /// Whether a mapping was accessed since the last walk asked this.
-    pub(crate) fn was_accessed(&mut self, anon: AnonId) -> bool {
-        core::mem::take(&mut self.list[anon.0 as usize].accessed)
+    /// How its program says that it accesses a mapping.
+    pub fn advise(&mut self, anon: AnonId, advice: AccessAdvice) {
+        self.list[anon.0 as usize].advice = advice;
+    }
+
+    /// Whether accesses through page tables to a mapping count.
+    pub(crate) fn counts_accesses(&self, anon: AnonId, rule: AdvisedAccess) -> bool {
+        self.list[anon.0 as usize].advice.counts_accesses(rule)
+    }
+
+    /// Whether a mapping was accessed, in a way that counts, since the last walk asked this.
+    pub(crate) fn was_accessed(&mut self, anon: AnonId, rule: AdvisedAccess) -> bool {
+        let anon = &mut self.list[anon.0 as usize];
+        core::mem::take(&mut anon.accessed) && anon.advice.counts_accesses(rule)
     }
 
     /// Pages of all mappings: `nr_anon_pages`.

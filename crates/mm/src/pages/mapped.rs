@@ -61,6 +61,17 @@ pub enum AccessAdvice {
     Sequential,
 }
 
+impl AccessAdvice {
+    /// Whether accesses through page tables count as such (`vma_has_recency`).
+    pub(crate) fn counts_accesses(self, rule: AdvisedAccess) -> bool {
+        match self {
+            Self::Normal => true,
+            Self::Random => rule == AdvisedAccess::RandomCounts,
+            Self::Sequential => false,
+        }
+    }
+}
+
 /// What an access to a page of an area came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
@@ -131,15 +142,6 @@ impl Area {
         let was = core::mem::replace(slot, entry);
         self.present -= u32::from((was & PRESENT) != 0);
         self.present += u32::from((entry & PRESENT) != 0);
-    }
-
-    /// Whether accesses through its page table count as such (`vma_has_recency`).
-    fn counts_accesses(&self, rule: AdvisedAccess) -> bool {
-        match (self.advice, rule) {
-            (AccessAdvice::Normal, _) => true,
-            (AccessAdvice::Random, rule) => rule == AdvisedAccess::RandomCounts,
-            (AccessAdvice::Sequential, _) => false,
-        }
     }
 }
 
@@ -308,7 +310,7 @@ impl FileMaps {
             return None;
         }
         area.set(page, 0);
-        let counts = area.counts_accesses(core.rules().advised_access);
+        let counts = area.advice.counts_accesses(core.rules().advised_access);
         let (mapping, index) = (area.spec.mapping, area.spec.first + page);
         if !self.is_mapped(mapping, index) {
             self.forget(core, head, 1);
@@ -366,7 +368,7 @@ impl FileMaps {
             let area = &mut self.list[id as usize];
             let entry = area.entry(page);
             area.set(page, entry & !YOUNG);
-            if (entry & YOUNG) != 0 && area.counts_accesses(core.rules().advised_access) {
+            if (entry & YOUNG) != 0 && area.advice.counts_accesses(core.rules().advised_access) {
                 seen.areas += u32::from(last != Some(id));
                 seen.executable |= area.spec.executable;
                 last = Some(id);

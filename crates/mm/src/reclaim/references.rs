@@ -87,7 +87,10 @@ impl Reclaim {
             }
         }
         let seen = cache.folio_referenced(core, pfn);
-        let areas = seen.areas + u32::from(flags.has(PageFlags::YOUNG));
+        let rule = core.rules().advised_access;
+        let owner = anon_owner(core.alloc.frames.owner(pfn));
+        let counts = flags.has(PageFlags::YOUNG) && owner.is_none_or(|id| anon.counts_accesses(id, rule));
+        let areas = seen.areas + u32::from(counts);
         if areas > 0 {
             core.note_aged(pfn);
             self.remap(core, pfn, report);

@@ -219,8 +219,8 @@ fn make_new_generations<T: Trace>(
         let gens = lru.lruvec(memcg, node).gens().expect("a kernel with generations");
         let due = gens.needs_aging(types, sc.priority == DEF_PRIORITY);
         if due && !is_young(core, lru, (memcg, node), sc.gens.now) {
-            let young = cache.young_of(core, lru, (memcg, node));
-            lru.age(core, (memcg, node), types, sc.gens.now, young, |id| anon.was_accessed(id));
+            let (young, rule) = (cache.young_of(core, lru, (memcg, node)), core.rules().advised_access);
+            lru.age(core, (memcg, node), types, sc.gens.now, young, |id| anon.was_accessed(id, rule));
         }
     }
 }

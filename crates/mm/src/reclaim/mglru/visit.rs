@@ -134,6 +134,7 @@ impl Reclaim {
         sc: &mut ScanControl,
     ) -> Option<u64> {
         let at = visit.at();
+        let rule = core.rules().advised_access;
         let types = choice::types_of(core, visit.memcg, sc);
         let quota = choice::quota(core, lru, at, sc);
         visit.needs_aging |= quota != Quota::Leave && is_due(lru, at, types, sc);
@@ -144,13 +145,13 @@ impl Reclaim {
             }
             Quota::AgeAndLeave => {
                 let young = cache.young_of(core, lru, at);
-                lru.age(core, at, types, sc.gens.now, young, |id| anon.was_accessed(id));
+                lru.age(core, at, types, sc.gens.now, young, |id| anon.was_accessed(id, rule));
                 sc.gens.outcome = Outcome::Aged;
                 return None;
             }
             Quota::AgeThen(pages) => {
                 let young = cache.young_of(core, lru, at);
-                lru.age(core, at, types, sc.gens.now, young, |id| anon.was_accessed(id));
+                lru.age(core, at, types, sc.gens.now, young, |id| anon.was_accessed(id, rule));
                 sc.gens.outcome = Outcome::Aged;
                 pages
             }
