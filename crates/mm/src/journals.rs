@@ -79,6 +79,16 @@ impl<T: Trace> Memory<T> {
         self.fs.vfs.extents.forget(&mut self.core, cpu, mapping, first);
     }
 
+    /// The number of a file of XFS that is gone is that of a new one, which takes what is still in memory of it.
+    ///
+    /// # Panics
+    /// When nothing is.
+    pub fn reuse_inode(&mut self, mapping: MappingId) {
+        assert!(self.fs.vfs.recycle(mapping), "{mapping:?} left nothing in memory");
+        self.fs.xfs_log.renew(mapping);
+        self.cache.renew(mapping);
+    }
+
     /// Somebody waits until a cluster of XFS inodes is read, and goes on with it then.
     pub fn cluster_await(&mut self, cluster: ClusterId) {
         self.fs.xfs_buffers.begin_wait(cluster);

@@ -95,11 +95,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     fn drop_inode(&self, inode: &Inode) {
         inode.gone.set(true);
         let cpu = self.machine().current_cpu();
-        let was_cached = self.mem(|mem| {
+        let (was_cached, stays) = self.mem(|mem| {
             let was_cached = mem.fs.vfs.has_objects(inode.mapping);
             mem.mapping_remove(cpu, inode.mapping);
-            was_cached
+            (was_cached, mem.fs.vfs.has_objects(inode.mapping))
         });
+        if stays {
+            self.shared.files.borrow_mut().inactivate(inode);
+        }
         if was_cached {
             self.put_released();
         } else {

@@ -63,7 +63,8 @@ impl DiskInodes {
         let blank =
             DiskInode { size: [0; 2], first: 0, pages: 0, mapping: NONE, device: 0, kind: Kind::File };
         if let Some(number) = self.free.take() {
-            self.inodes[number as usize] = blank;
+            let free = &mut self.inodes[number as usize];
+            *free = DiskInode { mapping: free.mapping, ..blank };
             return number;
         }
         self.inodes.push(blank);
@@ -76,6 +77,12 @@ impl DiskInodes {
         self.inodes[number as usize].kind = Kind::Free;
         self.extents.remove(&number);
         self.free.add(number);
+    }
+
+    /// A free number is not to be given out until it is free again.
+    pub(crate) fn withdraw(&mut self, number: u32) {
+        self.inodes[number as usize].kind = Kind::File;
+        self.free.remove(number);
     }
 
     /// Whether there is no such inode.
@@ -157,6 +164,17 @@ impl FreeNumbers {
         }
     }
 
+    fn remove(&mut self, number: u32) {
+        let mut at = number as usize;
+        for level in &mut self.levels {
+            level[at / 64] &= !(1 << (at % 64));
+            if level[at / 64] != 0 {
+                break;
+            }
+            at /= 64;
+        }
+    }
+
     /// Takes the lowest one.
     fn take(&mut self) -> Option<u32> {
         let [numbers, words, top] = &mut self.levels;
@@ -164,13 +182,9 @@ impl FreeNumbers {
         let second = (third * 64) + top[third].trailing_zeros() as usize;
         let first = (second * 64) + words[second].trailing_zeros() as usize;
         let number = (first * 64) + numbers[first].trailing_zeros() as usize;
-        for (level, at) in [(numbers, number), (words, first), (top, second)] {
-            level[at / 64] &= !(1 << (at % 64));
-            if level[at / 64] != 0 {
-                break;
-            }
-        }
-        Some(u32::try_from(number).expect("it was added as one"))
+        let number = u32::try_from(number).expect("it was added as one");
+        self.remove(number);
+        Some(number)
     }
 }
 

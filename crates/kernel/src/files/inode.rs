@@ -64,6 +64,8 @@ pub(crate) struct Inode {
     pub(crate) group: Cell<u8>,
     /// It has no name any more.
     pub(crate) unlinked: Cell<bool>,
+    /// It is gone, and its number is free ([`Files::inactivate`](crate::files::table::Files::inactivate)).
+    pub(crate) reusable: Cell<bool>,
     /// It left memory, and its mapping may be another's: nothing of it may be touched.
     pub(crate) gone: Cell<bool>,
     /// Descriptors on it, and tasks that are about to use it.
@@ -93,6 +95,7 @@ impl Inode {
             directory: None,
             group: Cell::new(0),
             unlinked: Cell::new(false),
+            reusable: Cell::new(false),
             gone: Cell::new(false),
             opens: Cell::new(0),
             lock: FileLock::default(),

@@ -271,13 +271,17 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.mem(|mem| mem.fs.vfs.has_inode(inode.mapping) || mem.recycle_inode(inode.mapping))
     }
 
-    /// Gives an inode that is new in memory its place on the disk and its objects.
+    /// Gives an inode that is new in memory its place on the disk and its objects. A file that is created may have them
+    /// from one that is gone.
     pub(crate) async fn fill_inode(
         &self,
         process: &Process,
         inode: &Rc<Inode>,
         create: bool,
     ) -> Result<(), Errno> {
+        if create && self.mem(|mem| mem.fs.vfs.has_objects(inode.mapping)) {
+            return Ok(());
+        }
         self.touch_metadata(process, inode, create).await?;
         self.alloc_inode(process, inode, create).await
     }

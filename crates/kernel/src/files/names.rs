@@ -127,8 +127,16 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 return Err(Errno::Exist);
             }
         };
-        let mapping = self.mem(|mem| mem.mapping_create());
-        let inode = self.shared.files.borrow_mut().create(directory, mapping, is_directory);
+        self.put_released();
+        let (number, left) = self.shared.files.borrow_mut().take_number();
+        let mapping = self.mem(|mem| match left {
+            Some(mapping) => {
+                mem.reuse_inode(mapping);
+                mapping
+            }
+            None => mem.mapping_create(),
+        });
+        let inode = self.shared.files.borrow_mut().create(directory, number, mapping, is_directory);
         inode.opens.set(1);
         inode.group.set(self.shared.filesystem.group_of(directory.directory));
         if let Err(errno) = self.enter_name(process, directory, name, dentry, &inode).await {

@@ -14,14 +14,19 @@ use units::{Order, Pfn};
 use crate::alloc::purpose::Purpose;
 use crate::errno::Errno;
 use crate::handle::Kernel;
-use crate::machine::Machine;
+use crate::machine::{Machine, WaitReason};
 use crate::tasks::process::Process;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
-    /// A file is created: the first one of a chunk makes the chunk's buffers.
+    /// A file is created: the first one of a chunk makes the chunk's buffers. Blocks for it are looked for near those
+    /// that were freed last, and whoever finds such forces the log first (traced on 6.18: of files that are made and
+    /// removed in rounds, the first new chunk of each round, unless a block of their directory comes before it).
     pub(crate) async fn make_clusters(&self, process: &Process, number: u32) -> Result<(), Errno> {
         if !number.is_multiple_of(CLUSTERS_IN_CHUNK * INODES_IN_CLUSTER) {
             return Ok(());
+        }
+        if self.mem(|mem| mem.fs.xfs_log.has_busy_blocks()) {
+            self.force_log(WaitReason::LogWrite).await; // xfs_extent_busy_flush
         }
         let first = number / INODES_IN_CLUSTER;
         for cluster in first..first + CLUSTERS_IN_CHUNK {

@@ -126,6 +126,13 @@ impl PageCache {
         }
     }
 
+    /// An empty file is another one from here on.
+    pub(crate) fn renew(&mut self, mapping: MappingId) {
+        let list = &mut self.trees.list[mapping.0 as usize];
+        assert!(list.pages == 0, "{mapping:?} has pages");
+        *list = Mapping::new();
+    }
+
     /// Makes the tree nodes that inserting `pages` pages at `index` needs, for a task of `memcg`.
     /// Call again after having done what it asks for; other tasks may have changed the tree.
     pub fn prepare_insert<T: Trace>(

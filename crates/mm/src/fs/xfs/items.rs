@@ -289,6 +289,13 @@ impl Items {
         }
     }
 
+    /// The place of an inode whose file is gone is that of a new one.
+    pub(super) fn renew(&mut self, mapping: MappingId) {
+        let item = &mut self.items[mapping.0 as usize];
+        assert!(!item.stale && !item.frees_chunk, "{mapping:?} has no place any more");
+        item.removed = false;
+    }
+
     /// If the last change of an inode freed its chunk, and is on the disk in the log: nothing of the chunk is left to
     /// be written. Appends its clusters that are clean by that.
     pub(super) fn drop_freed_chunk(&mut self, mapping: MappingId, clean: &mut Vec<ClusterId>) {

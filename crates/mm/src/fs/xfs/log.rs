@@ -86,11 +86,12 @@ pub enum Change {
 }
 
 impl Change {
-    /// Bytes beside the inode itself.
-    const fn beside(self) -> u64 {
+    /// Bytes beside the inode itself, of one that has so many extents.
+    const fn beside(self, extents: u16) -> u64 {
         match self {
             Self::Create => ENTRY,
             Self::Extend { .. } | Self::Core => 0,
+            Self::Remove | Self::RemoveLast if extents == 0 => ENTRY,
             Self::Remove | Self::RemoveLast => ENTRY + INTENTS,
         }
     }
@@ -111,6 +112,8 @@ struct Checkpoint {
     items: Vec<(MappingId, Object)>,
     /// Intents to free extents.
     intents: Vec<Object>,
+    /// It frees blocks: nobody takes those before it is on the disk.
+    frees: bool,
     /// How many of them are unpinned.
     committed: usize,
     bytes: u64,
@@ -121,8 +124,9 @@ struct Checkpoint {
 }
 
 impl Checkpoint {
-    const fn new(id: CheckpointId) -> Self {
-        Self { id, items: Vec::new(), intents: Vec::new(), committed: 0, bytes: 0, lsn: 0, last_record: 0 }
+    fn new(id: CheckpointId) -> Self {
+        let (items, intents) = (Vec::new(), Vec::new());
+        Self { id, items, intents, frees: false, committed: 0, bytes: 0, lsn: 0, last_record: 0 }
     }
 }
 
@@ -209,6 +213,11 @@ impl XfsLog {
     /// An inode is in memory from now on.
     pub(crate) fn register(&mut self, mapping: MappingId, number: u32) {
         self.items.register(mapping, number);
+    }
+
+    /// An inode whose file is gone is that of a new one.
+    pub(crate) fn renew(&mut self, mapping: MappingId) {
+        self.items.renew(mapping);
     }
 
     /// A clean inode leaves memory; returns a vector that nobody needs any more.
@@ -352,13 +361,14 @@ impl XfsLog {
             (None, Some(_)) => panic!("{mapping:?} is logged without a vector"),
         };
         let mut extents = self.items.extents(mapping);
+        self.open.frees |= change == Change::RemoveLast || (change == Change::Remove && extents > 0);
         let before = extents_bytes(extents);
         if let Change::Extend { extents: now } = change {
             extents = extents.max(now);
             self.items.set_extents(mapping, extents);
         }
         let logged = self.items.log(mapping, self.open.id);
-        self.open.bytes += change.beside();
+        self.open.bytes += change.beside(extents);
         if matches!(change, Change::Remove | Change::RemoveLast) {
             self.items.remove(mapping, change == Change::RemoveLast);
         }
@@ -448,6 +458,11 @@ impl XfsLog {
     pub fn can_commit(&self) -> bool {
         let on_disk = self.record - self.sent.len() as u64;
         self.closed.front().is_some_and(|checkpoint| checkpoint.last_record < on_disk)
+    }
+
+    /// Whether blocks were freed that nobody takes before a checkpoint is on the disk (`xfs_extent_busy`).
+    pub fn has_busy_blocks(&self) -> bool {
+        self.open.frees || self.closed.iter().any(|checkpoint| checkpoint.frees)
     }
 
     /// Intents that a change of an inode needs, each an object of [`Cache::XfsExtentFree`]: two extents of a file that
