@@ -3,6 +3,7 @@
 mod devices;
 mod dirty_reclaim;
 mod elevator;
+mod files_in_turn;
 mod futile;
 mod names;
 mod programs;

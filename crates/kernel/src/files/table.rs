@@ -509,3 +509,14 @@ const fn kept_until(pages: u32) -> u32 {
 
 /// Where the metadata of ext4 lies: away from all data.
 const DEVICE_OFFSET: u64 = 1 << 45;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_grows_keeps_what_lies_behind_it() {
+        let kept = [1, 16, 17, 33, 256, 257, 1024, 1025, 2049].map(kept_until);
+        assert_eq!(kept, [1, 16, 32, 64, 256, 512, 1024, 2048, 4096]);
+    }
+}

@@ -17,9 +17,8 @@ use std::rc::Rc;
 
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
-use mm::fs::ext4::extents::Lacking;
+use mm::fs::ext4::extents::Part;
 use mm::fs::ext4::layout::extent_block;
-use mm::slab::object::Object;
 use mm::version::geometry::Cache;
 
 use crate::cache::in_flight::PageRange;
@@ -42,20 +41,20 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         pages: Range<u32>,
     ) -> Result<(), Errno> {
         let mut page = pages.start;
-        while page < pages.end
-            && let Some(run) = inode.extents.borrow().at(page)
-        {
+        while page < pages.end {
+            let run = inode.extents.borrow().at(page);
+            let Some(run) = run else { break };
             page = run.first + run.pages;
             if self.mem(|mem| mem.fs.vfs.extents.look_up(inode.mapping, run.first)) {
                 continue;
             }
             if inode.has_leaf.get() && !self.read_leaf(process, inode).await? {
-                self.know_extent(process, inode, run.first).await?;
+                self.know_written(process, inode, run.first).await?;
                 continue;
             }
             let all: Vec<u32> = inode.extents.borrow().iter().map(|run| run.first).collect();
             for first in all {
-                self.know_extent(process, inode, first).await?;
+                self.know_written(process, inode, first).await?;
             }
         }
         Ok(())
@@ -87,21 +86,29 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
-    /// The written extent that begins at page `first` is known from now on.
-    async fn know_extent(&self, process: &Process, inode: &Inode, first: u32) -> Result<(), Errno> {
+    /// A written extent is known from now on.
+    async fn know_written(&self, process: &Process, inode: &Inode, first: u32) -> Result<(), Errno> {
         if self.mem(|mem| mem.fs.vfs.extents.is_known(inode.mapping, first)) {
             return Ok(());
         }
-        let object = self.alloc_extent(process).await?;
+        let is_there = || inode.extents.borrow().at(first).is_some_and(|run| run.first == first);
+        self.know(process, inode, Part::Written { first }, is_there).await
+    }
+
+    /// A part of a file is known from now on, if it is still there once an object for it is.
+    async fn know(
+        &self,
+        process: &Process,
+        inode: &Inode,
+        part: Part,
+        is_there: impl Fn() -> bool,
+    ) -> Result<(), Errno> {
+        let object = self.alloc_object(Some(process), Cache::ExtentStatus, Gfp::NOFS).await?;
         let cpu = self.machine().current_cpu();
+        let is_there = is_there() && !inode.gone.get();
         self.mem(|mem| {
-            let unused = if inode.gone.get()
-                || inode.extents.borrow().at(first).is_none_or(|run| run.first != first)
-            {
-                Some(object)
-            } else {
-                mem.fs.vfs.extents.put(inode.mapping, first, object)
-            };
+            let extents = &mut mem.fs.vfs.extents;
+            let unused = if is_there { extents.put(inode.mapping, part, object) } else { Some(object) };
             if let Some(unused) = unused {
                 mem.free_object(cpu, unused);
             }
@@ -109,46 +116,22 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         Ok(())
     }
 
-    async fn alloc_extent(&self, process: &Process) -> Result<Object, Errno> {
-        self.alloc_object(Some(process), Cache::ExtentStatus, Gfp::NOFS).await
-    }
-
     /// A page of a file is about to be made dirty: behind the last block it joins a delayed extent, and the hole that
-    /// it falls into is known.
+    /// it falls into is known (`ext4_da_map_blocks`).
     pub(crate) async fn note_extents(
         &self,
         process: &Process,
         inode: &Inode,
         index: u32,
     ) -> Result<(), Errno> {
-        let lacking = || {
-            let is_behind = inode.is_in_table() && index >= inode.mapped_pages() && !inode.gone.get();
-            is_behind.then(|| self.mem(|mem| mem.fs.vfs.extents.lacking(inode.mapping)))
-        };
-        let Some(lacks) = lacking() else { return Ok(()) };
-        if !lacks.hole && !lacks.delayed {
-            return Ok(());
-        }
-        let hole = if lacks.hole { Some(self.alloc_extent(process).await?) } else { None };
-        let delayed = if lacks.delayed { self.alloc_extent(process).await.map(Some) } else { Ok(None) };
-        let (delayed, failure) = delayed.map_or_else(|errno| (None, Some(errno)), |delayed| (delayed, None));
-        let cpu = self.machine().current_cpu();
-        let still = lacking().filter(|_| failure.is_none());
-        self.mem(|mem| {
-            let still = |part: fn(&Lacking) -> bool| still.as_ref().is_some_and(part);
-            let (needs_hole, needs_delayed) = (still(|lacks| lacks.hole), still(|lacks| lacks.delayed));
-            mem.fs.vfs.extents.note_write(
-                inode.mapping,
-                hole.filter(|_| needs_hole),
-                delayed.filter(|_| needs_delayed),
-            );
-            for (object, is_needed) in [(hole, needs_hole), (delayed, needs_delayed)] {
-                if let Some(object) = object.filter(|_| !is_needed) {
-                    mem.free_object(cpu, object);
-                }
+        let is_behind = || inode.is_in_table() && index >= inode.mapped_pages();
+        if is_behind() {
+            let lacking = self.mem(|mem| mem.fs.vfs.extents.lacking(inode.mapping));
+            for part in lacking.into_iter().flatten() {
+                self.know(process, inode, part, is_behind).await?;
             }
-        });
-        failure.map_or(Ok(()), Err)
+        }
+        Ok(())
     }
 
     /// Pages of a file were given blocks: what was delayed is written, and the block of its extents changes. Without

@@ -140,13 +140,18 @@ pub struct ExtentStatus {
     shrinkable: u64,
 }
 
-/// What a write behind the last block of a file lacks.
+/// What an object says of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lacking {
-    /// The hole that it falls into.
-    pub hole: bool,
-    /// A delayed extent that it can join.
-    pub delayed: bool,
+pub enum Part {
+    /// There is nothing behind all that was written.
+    Hole,
+    /// What lies behind the last block is to get blocks.
+    Delayed,
+    /// The extent that begins at page `first` has blocks.
+    Written {
+        /// The page.
+        first: u32,
+    },
 }
 
 impl ExtentStatus {
@@ -181,28 +186,14 @@ impl ExtentStatus {
         done
     }
 
-    /// A file is about to be written to behind its last block (`ext4_da_map_blocks`): what it needs objects for.
+    /// A file is about to be written to behind its last block: what is not known for that. The hole is looked up.
     #[inline]
-    pub fn lacking(&mut self, mapping: MappingId) -> Lacking {
+    pub fn lacking(&mut self, mapping: MappingId) -> [Option<Part>; 2] {
         let Some(status) = self.table.0.get_mut(mapping.0 as usize) else {
-            return Lacking { hole: true, delayed: true };
+            return [Some(Part::Hole), Some(Part::Delayed)];
         };
-        Lacking { hole: !status.hole.look_up(), delayed: status.delayed.is_none() }
-    }
-
-    /// The write has what it lacked.
-    ///
-    /// # Panics
-    /// When it did not lack it, or the objects are of another cache.
-    pub fn note_write(&mut self, mapping: MappingId, hole: Option<Object>, delayed: Option<Object>) {
-        self.change(mapping, |status, _| {
-            for (place, given) in [(&mut status.hole, hole), (&mut status.delayed, delayed)] {
-                if let Some(given) = given {
-                    assert!(place.is_none(), "{mapping:?} has this extent already");
-                    *place = known(given);
-                }
-            }
-        });
+        let (has_hole, has_delayed) = (status.hole.look_up(), !status.delayed.is_none());
+        [(!has_hole).then_some(Part::Hole), (!has_delayed).then_some(Part::Delayed)]
     }
 
     /// What was delayed has a place on the disk, in the extent that begins at page `first`.
@@ -219,7 +210,7 @@ impl ExtentStatus {
         }
         let object =
             self.change(mapping, |status, _| core::mem::replace(&mut status.delayed, Known::NONE).object());
-        if let Some(joined) = self.put(mapping, first, object) {
+        if let Some(joined) = self.put(mapping, Part::Written { first }, object) {
             core.free_object(cpu, joined);
         }
     }
@@ -247,27 +238,31 @@ impl ExtentStatus {
         pieces.is_some_and(|pieces| pieces.binary_search_by_key(&first, |(page, _)| *page).is_ok())
     }
 
-    /// The written extent that begins at page `first` is known from now on. Returns the object where it was already.
-    pub fn put(&mut self, mapping: MappingId, first: u32, object: Object) -> Option<Object> {
+    /// A part of a file is known from now on. Returns the object where it was already.
+    ///
+    /// # Panics
+    /// When the object is of another cache.
+    pub fn put(&mut self, mapping: MappingId, part: Part, object: Object) -> Option<Object> {
         self.change(mapping, |status, behind| {
-            if first == 0 {
-                let is_known = !status.first.is_none();
-                return if is_known {
-                    Some(object)
-                } else {
-                    status.first = known(object);
-                    None
-                };
-            }
-            let pieces = behind.entry(mapping).or_default();
-            match pieces.binary_search_by_key(&first, |(page, _)| *page) {
-                Ok(_) => Some(object),
-                Err(place) => {
-                    pieces.insert(place, (first, known(object)));
-                    status.behind += 1;
-                    None
+            let place = match part {
+                Part::Hole => &mut status.hole,
+                Part::Delayed => &mut status.delayed,
+                Part::Written { first: 0 } => &mut status.first,
+                Part::Written { first } => {
+                    let pieces = behind.entry(mapping).or_default();
+                    let place = pieces.binary_search_by_key(&first, |(page, _)| *page);
+                    if let Err(place) = place {
+                        pieces.insert(place, (first, Known::NONE));
+                        status.behind += 1;
+                    }
+                    &mut pieces[place.unwrap_or_else(|place| place)].1
                 }
+            };
+            if !place.is_none() {
+                return Some(object);
             }
+            *place = known(object);
+            None
         })
     }
 
@@ -408,10 +403,10 @@ mod tests {
         }
 
         fn write(&mut self, file: u32) {
-            let lacking = self.extents.lacking(MappingId(file));
-            let hole = lacking.hole.then(|| self.object());
-            let delayed = lacking.delayed.then(|| self.object());
-            self.extents.note_write(MappingId(file), hole, delayed);
+            for part in self.extents.lacking(MappingId(file)).into_iter().flatten() {
+                let object = self.object();
+                assert_eq!(self.extents.put(MappingId(file), part, object), None);
+            }
         }
 
         fn write_back(&mut self, file: u32, first: u32) {
@@ -501,7 +496,7 @@ mod tests {
         assert_eq!((scene.shrink(4), scene.counts()), (1, (3, 3)), "page 16; the hole was written to");
         assert_eq!((scene.shrink(2), scene.counts()), (2, (1, 1)), "pages 0 and 8");
         let object = scene.object();
-        assert_eq!(scene.extents.put(file, 8, object), None, "it is read again");
+        assert_eq!(scene.extents.put(file, Part::Written { first: 8 }, object), None, "it is read again");
         assert!(scene.extents.look_up(file, 8));
         scene.check();
     }
