@@ -19,34 +19,34 @@ fn each_kernel_is_a_row_and_each_feature_has_its_effects() {
      changed                         hot_pages_      reread_  stream_mib_   memcg_
                                         cached,  seconds, µs  per_second,  pgscan,
                                           pages                     MiB/s    pages
-     nothing                                251        62.86         5597     8934
-     +root-aging                            256        39.6          5811     9019
-     -shared-memcg-walk                     247        62.3          5760     8966
-     +root-aging -shared-memcg-walk         256        39.6          5764     8923
+     nothing                                250        63.43         5606     8986
+     +root-aging                            256        39.6          5763     9028
+     -shared-memcg-walk                     249        61.16         5828     8947
+     +root-aging -shared-memcg-walk         256        39.6          5758     8927
 
-    effects on hot_pages_cached, which is 251 pages with nothing changed
+    effects on hot_pages_cached, which is 250 pages with nothing changed
      of                                effect, pages  % of that  verdict
-     +root-aging                                  +7     +2.8 %  better
-     -shared-memcg-walk                           -2     -0.8 %  worse
-     +root-aging x -shared-memcg-walk             +2     +0.8 %  more together
+     +root-aging                                +6.5     +2.6 %  better
+     -shared-memcg-walk                         -0.5     -0.2 %  worse
+     +root-aging x -shared-memcg-walk           +0.5     +0.2 %  more together
 
-    effects on reread_seconds, which is 62.86 µs with nothing changed
+    effects on reread_seconds, which is 63.43 µs with nothing changed
      of                                effect, µs  % of that  verdict
-     +root-aging                          -23        -36.6 %  better
-     -shared-memcg-walk                    -0.283     -0.5 %  below resolution
-     +root-aging x -shared-memcg-walk      +0.283     +0.5 %  below resolution
+     +root-aging                           -22.7     -35.8 %  better
+     -shared-memcg-walk                     -1.13     -1.8 %  below resolution
+     +root-aging x -shared-memcg-walk       +1.13     +1.8 %  below resolution
 
-    effects on stream_mib_per_second, which is 5597 MiB/s with nothing changed
+    effects on stream_mib_per_second, which is 5606 MiB/s with nothing changed
      of                                effect, MiB/s  % of that  verdict
-     +root-aging                              +110       +2.0 %  better
-     -shared-memcg-walk                        +57.8     +1.0 %  better
-     +root-aging x -shared-memcg-walk         -105       -1.9 %  less together
+     +root-aging                               +43.5     +0.8 %  better
+     -shared-memcg-walk                       +109       +1.9 %  better
+     +root-aging x -shared-memcg-walk         -114       -2.0 %  less together
 
-    effects on memcg_pgscan, which is 8934 pages with nothing changed
+    effects on memcg_pgscan, which is 8986 pages with nothing changed
      of                                effect, pages  % of that  verdict
-     +root-aging                                 +21     +0.2 %  worse
-     -shared-memcg-walk                          -32     -0.4 %  better
-     +root-aging x -shared-memcg-walk            -64     -0.7 %  less together
+     +root-aging                                 +11     +0.1 %  worse
+     -shared-memcg-walk                          -70     -0.8 %  better
+     +root-aging x -shared-memcg-walk            -31     -0.3 %  less together
 
     effect of a feature: mean of the 2 kernels with the change minus mean of the 2
       kernels without it

@@ -42,8 +42,8 @@ fn memory_low_did_or_did_not_protect_and_the_paragraph_says_why() {
         why("linux-6.12", "20M", PARENT),
     ];
     insta::assert_snapshot!(told.join("\n"), @"
-    linux-5.4 low=4M : 4 MiB on cgroup `A` protected a part: it used 16.2 MiB at most, and what is above its protection reclaim may take, since Linux 5.4 the less the nearer it is; 1604 of its pages were reclaimed, 1603 came back. No walk of reclaim found it below its protection.
-    linux-5.4 low=20M : 20 MiB on cgroup `A` protected it: it used 16.3 MiB at most, so every walk of reclaim could pass it by; it lost nothing while 75338 pages were taken elsewhere. Reclaim passed it by 1945 times for it.
+    linux-5.4 low=4M : 4 MiB on cgroup `A` protected a part: it used 16.1 MiB at most, and what is above its protection reclaim may take, since Linux 5.4 the less the nearer it is: it went down to 10 MiB; 1599 of its pages were reclaimed, 1598 came back. No walk of reclaim found it below its protection.
+    linux-5.4 low=20M : 20 MiB on cgroup `A` protected it: it used 16.3 MiB at most, so every walk of reclaim could pass it by; it lost nothing while 75433 pages were taken elsewhere. Reclaim passed it by 2053 times for it.
     linux-6.12 low=4M : 4 MiB on cgroup `A` was not what kept its pages: it used 16.3 MiB at most, more than is protected, and yet reclaim took none of it: no active list was opened in the whole run, so inactive pages of others were enough. No walk of reclaim found it below its protection.
     linux-6.12 low=4M --param topology=parent --param limit=48M: 4 MiB on cgroup `P/A` protected a part: it used 16.2 MiB at most, and what is above its protection reclaim may take, since Linux 5.4 the less the nearer it is: it went down to 7.66 MiB; 2393 of its pages were reclaimed, 2392 came back. No walk of reclaim found it below its protection.
     linux-6.12 low=20M --param topology=parent --param limit=48M: 20 MiB on cgroup `P/A` protected it: it used 16.2 MiB at most, so every walk of reclaim could pass it by; it lost nothing while 94572 pages were taken elsewhere. Reclaim passed it by 8355 times for it.
@@ -62,10 +62,10 @@ fn a_page_has_the_same_story_in_a_run_and_in_its_recording() {
     insta::assert_snapshot!(story, @"
     the story of page 5 of `hot`
     Page 5 of `hot` came into memory 6.54 ms into the run, for `hot`. It was evicted
-    by `kswapd0` 39.86 ms into the run for the machine at priority 7 (not
-    referenced), 30.79 ms after its last access and 5.276 ms after it was taken off
-    the active list. 61.44 ms later `reread` asked for it again, after a distance of
-    1577 pages (not activated: distance beyond the active list). At the end of the
+    by `kswapd0` 40.74 ms into the run for the machine at priority 6 (not
+    referenced), 31.67 ms after its last access and 6.158 ms after it was taken off
+    the active list. 61.32 ms later `reread` asked for it again, after a distance of
+    1570 pages (not activated: distance beyond the active list). At the end of the
     run it was in memory.
              at  by       what
      0.006540 s  hot      comes into the page cache, charged to `A`
@@ -73,15 +73,15 @@ fn a_page_has_the_same_story_in_a_run_and_in_its_recording() {
      0.006574 s  hot      is accessed: referenced
      0.009071 s  hot      is accessed: activated
      0.009071 s  hot      goes to the active list: activated
-     0.034583 s  kswapd0  goes from the active list to the inactive one for the
+     0.034582 s  kswapd0  goes from the active list to the inactive one for the
                           machine at priority 10
-     0.039859 s  kswapd0  is evicted for the machine at priority 7: not referenced
-     0.039859 s  kswapd0  leaves the page cache: reclaimed
-     0.101294 s  reread   comes into the page cache, charged to `A`
-     0.101294 s  reread   is asked for again after 1577 pages: not activated:
+     0.040741 s  kswapd0  is evicted for the machine at priority 6: not referenced
+     0.040741 s  kswapd0  leaves the page cache: reclaimed
+     0.102063 s  reread   comes into the page cache, charged to `A`
+     0.102063 s  reread   is asked for again after 1570 pages: not activated:
                           distance beyond the active list
-     0.101294 s  reread   is on the inactive list
-     0.101328 s  reread   is accessed: referenced
+     0.102063 s  reread   is on the inactive list
+     0.102097 s  reread   is accessed: referenced
     ");
 }
 

@@ -13,7 +13,6 @@
 //! [`mm::fs::ext4::extents`], [`super::ext4_table`].
 
 use std::ops::Range;
-use std::rc::Rc;
 
 use mm::base::event::Trace;
 use mm::base::gfp::Gfp;
@@ -21,7 +20,6 @@ use mm::fs::ext4::extents::Part;
 use mm::fs::ext4::layout::extent_block;
 use mm::version::geometry::Cache;
 
-use crate::cache::in_flight::PageRange;
 use crate::cache::look::Found;
 use crate::errno::Errno;
 use crate::files::inode::Inode;
@@ -30,7 +28,7 @@ use crate::machine::Machine;
 use crate::tasks::process::Process;
 
 /// Lookups of a block that was just made, or read: one makes it, one finds it.
-const NEW_LOOKUPS: u32 = 2;
+pub(super) const NEW_LOOKUPS: u32 = 2;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Where pages of a file lie is looked up (`ext4_map_blocks`).
@@ -107,8 +105,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         let cpu = self.machine().current_cpu();
         let is_there = is_there() && !inode.gone.get();
         self.mem(|mem| {
-            let extents = &mut mem.fs.vfs.extents;
-            let unused = if is_there { extents.put(inode.mapping, part, object) } else { Some(object) };
+            let unused =
+                if is_there { mem.fs.vfs.extents.put(inode.mapping, part, object) } else { Some(object) };
             if let Some(unused) = unused {
                 mem.free_object(cpu, unused);
             }
@@ -132,23 +130,5 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
         }
         Ok(())
-    }
-
-    /// Pages of a file were given blocks: what was delayed is written, and the block of its extents changes. Without
-    /// memory for that one, the change is taken as made.
-    pub(super) async fn map_extents(&self, device: &Rc<Inode>, inode: &Inode) {
-        if inode.has_leaf.get() || inode.needs_leaf() {
-            let block = extent_block(inode.number);
-            let is_new = !inode.has_leaf.replace(true);
-            if is_new && self.add_metadata_page(None, device, block).await == Ok(true) {
-                self.unlock_pages(PageRange { mapping: device.mapping, first: block, count: 1 });
-            }
-            let _ = self.change_block(None, device, block, if is_new { NEW_LOOKUPS } else { 1 }).await;
-        }
-        let last = inode.extents.borrow().last();
-        if let Some(run) = last.filter(|_| !inode.gone.get()) {
-            let cpu = self.machine().current_cpu();
-            self.mem(|mem| mem.note_mapped(cpu, inode.mapping, run.first));
-        }
     }
 }

@@ -24,6 +24,7 @@ use crate::cache::look::Found;
 use crate::errno::Errno;
 use crate::files::directory::EntryPlace;
 use crate::files::inode::{Inode, Metadata};
+use crate::fs::ext4_extents::NEW_LOOKUPS;
 use crate::handle::Kernel;
 use crate::machine::{LaidOut, Machine};
 use crate::tasks::process::Process;
@@ -189,6 +190,24 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
         let _ = self.change_block(None, &device, layout::table_block(inode.number), 1).await;
         self.map_extents(&device, inode).await;
+    }
+
+    /// Pages of a file were given blocks: what was delayed is written, and the block of its extents changes. Without
+    /// memory for that one, the change is taken as made.
+    async fn map_extents(&self, device: &Rc<Inode>, inode: &Inode) {
+        if inode.has_leaf.get() || inode.needs_leaf() {
+            let block = layout::extent_block(inode.number);
+            let is_new = !inode.has_leaf.replace(true);
+            if is_new && self.add_metadata_page(None, device, block).await == Ok(true) {
+                self.unlock_pages(PageRange { mapping: device.mapping, first: block, count: 1 });
+            }
+            let _ = self.change_block(None, device, block, if is_new { NEW_LOOKUPS } else { 1 }).await;
+        }
+        let last = inode.extents.borrow().last();
+        if let Some(run) = last.filter(|_| !inode.gone.get()) {
+            let cpu = self.machine().current_cpu();
+            self.mem(|mem| mem.note_mapped(cpu, inode.mapping, run.first));
+        }
     }
 
     /// An inode comes into memory. Where its block of the table has to be read, those around it are read with it.

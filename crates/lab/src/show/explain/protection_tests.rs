@@ -112,13 +112,13 @@ fn what_a_protection_is_worth_depends_on_where_reclaim_begins() {
     }
     insta::assert_snapshot!(text, @"
     P shares out as much
-      protected: `memory.low` of 40 MiB on cgroup `P/A` protected it: it used 30.1 MiB at most, so every walk of reclaim could pass it by; it lost nothing while 78496 pages were taken elsewhere.
+      protected: `memory.low` of 40 MiB on cgroup `P/A` protected it: it used 30.1 MiB at most, so every walk of reclaim could pass it by; it lost nothing while 79218 pages were taken elsewhere.
     P has none
-      nothing above: `memory.low` of 40 MiB on cgroup `P/A` did not protect it: cgroup `P` above it has none to share out, so for reclaim that begins above that one it counts for nothing; 6667 of its pages were reclaimed, 0 came back.
+      nothing above: `memory.low` of 40 MiB on cgroup `P/A` did not protect it: cgroup `P` above it has none to share out, so for reclaim that begins above that one it counts for nothing; 6657 of its pages were reclaimed, 0 came back.
     P has none, and pages of A are active
       not needed: `memory.low` of 40 MiB on cgroup `P/A` was not what kept its pages: it used 30.5 MiB at most, and cgroup `P` above it has none to share out, and yet reclaim took none of it: no active list was opened in the whole run, so inactive pages of others were enough.
     P has little
-      too little above: `memory.low` of 40 MiB on cgroup `P/A` protected a part: cgroup `P` above it has only 10 MiB to share out for reclaim that begins above that one, and it used 30.1 MiB at most; 4479 of its pages were reclaimed, 0 came back.
+      too little above: `memory.low` of 40 MiB on cgroup `P/A` protected a part: cgroup `P` above it has only 10 MiB to share out for reclaim that begins above that one, and it used 30.1 MiB at most; 4488 of its pages were reclaimed, 0 came back.
     P has none, but is itself at its limit
       protected: `memory.low` of 40 MiB on cgroup `P/A` protected it: it used 30.1 MiB at most, so every walk of reclaim could pass it by; it lost nothing while 95079 pages were taken elsewhere.
     A is at its own limit
@@ -154,18 +154,18 @@ fn a_run_with_events_says_how_often_the_protection_decided() {
     }
     insta::assert_snapshot!(text, @"
     linux-6.12 topology=siblings low=20M
-      protected: `memory.low` of 20 MiB on cgroup `A` protected it: it used 16.2 MiB at most, so every walk of reclaim could pass it by; it lost nothing while 50040 pages were taken elsewhere. Reclaim passed it by 1114 times for it.
+      protected: `memory.low` of 20 MiB on cgroup `A` protected it: it used 16.2 MiB at most, so every walk of reclaim could pass it by; it lost nothing while 49987 pages were taken elsewhere. Reclaim passed it by 1221 times for it.
     linux-6.12 topology=same low=1G
-      overridden: `memory.low` of 1 GiB on cgroup `A` did not hold: it was overridden 3273 times, when reclaim found too little elsewhere; 49264 of its pages were reclaimed, 0 came back. Reclaim also passed it by 102070 times for it.
+      overridden: `memory.low` of 1 GiB on cgroup `A` did not hold: it was overridden 3273 times, when reclaim found too little elsewhere; 49271 of its pages were reclaimed, 0 came back. Reclaim also passed it by 104179 times for it.
     linux-6.12 topology=same low=60M
-      in part: `memory.low` of 60 MiB on cgroup `A` protected a part: it used 125 MiB at most, and what is above its protection reclaim may take, since Linux 5.4 the less the nearer it is: it went down to 122 MiB; 49947 of its pages were reclaimed, 0 came back. No walk of reclaim found it below its protection.
+      in part: `memory.low` of 60 MiB on cgroup `A` protected a part: it used 124 MiB at most, and what is above its protection reclaim may take, since Linux 5.4 the less the nearer it is: it went down to 121 MiB; 50083 of its pages were reclaimed, 0 came back. No walk of reclaim found it below its protection.
     linux-6.12 topology=parent limit=48M low=20M
       protected: `memory.low` of 20 MiB on cgroup `P/A` protected it: it used 16.3 MiB at most, so every walk of reclaim could pass it by; it lost nothing while 68924 pages were taken elsewhere. Reclaim passed it by 6065 times for it.
     linux-6.12 topology=parent limit=12M low=20M
       overridden: `memory.low` of 20 MiB on cgroup `P/A` did not hold: it was overridden 1332 times, when reclaim found too little elsewhere; 9324 of its pages were reclaimed, 8192 came back. Reclaim also passed it by 130348 times for it.
     linux-5.3 topology=same low=1G
-      overridden: `memory.low` of 1 GiB on cgroup `A` did not hold: it was overridden 3198 times, when reclaim found too little elsewhere; 49034 of its pages were reclaimed, 0 came back. Reclaim also passed it by 71626 times for it.
+      overridden: `memory.low` of 1 GiB on cgroup `A` did not hold: it was overridden 3198 times, when reclaim found too little elsewhere; 49035 of its pages were reclaimed, 0 came back. Reclaim also passed it by 72441 times for it.
     linux-5.3 topology=siblings low=4M
-      in part: `memory.low` of 4 MiB on cgroup `A` protected a part: it used 16.1 MiB at most, and what is above its protection reclaim may take, since Linux 5.4 the less the nearer it is: it went down to 9.83 MiB; 1665 of its pages were reclaimed, 1664 came back. No walk of reclaim found it below its protection.
+      in part: `memory.low` of 4 MiB on cgroup `A` protected a part: it used 16.1 MiB at most, and what is above its protection reclaim may take, since Linux 5.4 the less the nearer it is; 1648 of its pages were reclaimed, 1647 came back. No walk of reclaim found it below its protection.
     ");
 }

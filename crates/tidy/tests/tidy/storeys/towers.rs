@@ -75,6 +75,7 @@ const KERNEL: &[&str] = &[
     "cache/readahead",
     "fs/pages",
     "fs/ext3",
+    "fs/ext4_extents",
     "fs/ext4",
     "cache/add",
     // Programs run on once a call ends.
