@@ -63,7 +63,7 @@ impl HostOptions {
 
     /// The machine that the workload is told to run on.
     fn memory(&self) -> Memory {
-        Memory { option: "--host-limit", size: machine::size(self.limit) }
+        Memory { option: "--host-limit", size: machine::size(self.limit), swap: Bytes(0) }
     }
 }
 

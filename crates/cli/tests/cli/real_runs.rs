@@ -128,15 +128,15 @@ fn a_comparison_does_not_run_its_simulated_half_before_it_refuses_the_real_one()
 #[test]
 fn limits_that_no_run_can_have_are_refused_with_the_figures() {
     let scene = Scene::new();
-    let shown: Vec<String> = ["0", "5M", "x", "-1M"]
+    let shown: Vec<String> = ["0", "4M", "x", "-1M"]
         .map(|limit| scene.shown(&format!("run hot-and-stream --on host --host-limit {limit}")))
         .into();
     insta::assert_snapshot!(shown.join("\n\n"), @"
-    error: `--host-limit 0` is too little for `hot-and-stream`, which needs 8 MiB: 8 MiB for 2 processes
+    error: `--host-limit 0` is too little for `hot-and-stream`, which needs 5 MiB: 5 MiB for 2 processes
     hint: give it more, as in `--host-limit 8M`
     exit 1
 
-    error: `--host-limit 5M` is too little for `hot-and-stream`, which needs 8 MiB: 8 MiB for 2 processes
+    error: `--host-limit 4M` is too little for `hot-and-stream`, which needs 5 MiB: 5 MiB for 2 processes
     hint: give it more, as in `--host-limit 8M`
     exit 1
 

@@ -195,7 +195,7 @@ fn check_bounds(spec: &VmSpec, workload: &Workload, runs: &Path) -> Result<Strin
 fn memory_of(spec: &VmSpec) -> Memory {
     let Hardware { mem, cpus, numa_nodes } = spec.hardware;
     let size = MachineSize { memory: mem.to_pages_floor(), nodes: numa_nodes, cpus, disks: 1 };
-    Memory { option: "--mem", size }
+    Memory { option: "--mem", size, swap: Bytes(spec.swap.areas.iter().map(|area| area.size.get()).sum()) }
 }
 
 /// All disks of the guest, those that it swaps to, too.
