@@ -141,6 +141,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                 oom_watch: OomWatch::default(),
                 fragment_stalls: RefCell::new(Vec::new()),
                 used_frames: RefCell::new(UsedFrames::new(frames)),
+                inherited: Cell::new(None),
                 machine,
             }),
         };

@@ -30,6 +30,7 @@ use crate::queues::{
     CompactionThreads, Drains, JournalThread, NodeQueues, ReadQueues, Vmpressure, WriteQueues,
 };
 use crate::section::Site;
+use crate::tasks::own::UsedPages;
 use crate::tasks::process::Processes;
 use crate::time::{jiffy, ticks_from};
 use crate::writeback::inodes::Flusher;
@@ -86,6 +87,8 @@ pub(crate) struct Shared<M: Machine, T: Trace> {
     /// Length of every stall on fragmentation in microseconds, in whole ticks.
     pub(crate) fragment_stalls: RefCell<Vec<u64>>,
     pub(crate) used_frames: RefCell<UsedFrames>,
+    /// Pages that all processes have from `fork` and read.
+    pub(crate) inherited: Cell<Option<UsedPages>>,
 }
 
 /// A handle on a running kernel.

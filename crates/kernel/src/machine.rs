@@ -364,8 +364,10 @@ impl Default for ProcessCost {
 pub struct RunCost {
     /// Faults.
     pub faults: u32,
-    /// Anonymous pages of that program, of which it uses none any more.
+    /// Anonymous pages of that program, which all others have from `fork`.
     pub anon: u32,
+    /// Of those, pages that whoever runs reads.
+    pub used: u32,
     /// Pages allocated.
     pub allocated: u32,
     /// Of those, pages freed at once.
@@ -376,6 +378,7 @@ impl AddAssign for RunCost {
     fn add_assign(&mut self, more: Self) {
         self.faults += more.faults;
         self.anon += more.anon;
+        self.used += more.used;
         self.allocated += more.allocated;
         self.freed += more.freed;
     }

@@ -20,6 +20,15 @@ const USED_PAGES: u64 = 12;
 /// The mapping that has them.
 const OWN: usize = 0;
 
+/// Anonymous pages in use.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct UsedPages {
+    pub(crate) area: AnonArea,
+    /// The last so many of it.
+    pub(crate) used: u64,
+    pub(crate) write: bool,
+}
+
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// The end of a system call (`exit_to_user_mode`): who is above `memory.high` pays for it, who is to give way does,
     /// and then the program runs on.
@@ -31,31 +40,34 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.program_runs(process).await;
     }
 
-    /// A program runs: it uses its own pages.
+    /// A program runs: it uses its own pages, and those that it has from `fork`.
     pub async fn program_runs(&self, process: &Process) {
-        let Some(own) = process.0.anon.borrow()[OWN] else { return };
-        if self.mem(|mem| mem.core.aged.take(own.anon)) {
-            self.use_own_pages(process, own).await;
+        let own = process.0.anon.borrow()[OWN];
+        let own = own.map(|area| UsedPages { area, used: USED_PAGES, write: true });
+        for pages in [own, self.shared.inherited.get()].into_iter().flatten() {
+            if self.mem(|mem| mem.core.aged.take(pages.area.anon)) {
+                self.use_pages(process, pages).await;
+            }
         }
     }
 
-    async fn use_own_pages(&self, process: &Process, own: AnonArea) {
-        for page in own.pages.saturating_sub(USED_PAGES)..own.pages {
+    async fn use_pages(&self, process: &Process, UsedPages { area: own, used, write }: UsedPages) {
+        for page in own.pages.saturating_sub(used)..own.pages {
             let page = u32::try_from(page).expect("few pages are its own");
-            if let Some(accessed) = self.mem(|mem| mem.access_anon(own.anon, page, true)) {
+            if let Some(accessed) = self.mem(|mem| mem.access_anon(own.anon, page, write)) {
                 if accessed.is_fault {
                     self.machine().charge(CostOp::AccessFault, 1);
                     self.count_fault(process.memcg());
                 }
             } else if let Some(slot) = self.mem(|mem| mem.anon.swapped_at(own.anon, page)) {
-                let fault = SwapFault { anon: own.anon, index: page, slot, write: true, locked: false };
+                let fault = SwapFault { anon: own.anon, index: page, slot, write, locked: false };
                 let pages = u32::try_from(own.pages).expect("few pages are its own");
                 // Whoever cannot have a page of its own back is being killed.
                 let Ok(is_major) = self.swap_fault(process, fault, pages).await else { return };
                 if is_major {
                     self.count_major_fault(process);
                 }
-                self.mem(|mem| mem.access_anon(own.anon, page, true));
+                self.mem(|mem| mem.access_anon(own.anon, page, write));
                 self.count_fault(process.memcg());
                 self.machine().return_to_user().await; // irqentry_exit
             }

@@ -17,6 +17,7 @@ use crate::anon::area::{AnonArea, HugeAdvice};
 use crate::errno::Errno;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Grown, Machine, OwnPages, ProcessCost, RunCost, Stacks};
+use crate::tasks::own::UsedPages;
 use crate::tasks::process::{OOM_SCORE_ADJ_MIN, Process, ProcessId, ProcessState, STACK_ORDER};
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
@@ -141,7 +142,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     /// As [`Self::process_start`].
     pub async fn run_begins(&self, name: &str, begin: impl FnOnce()) -> Result<Process, Errno> {
         let build = self.machine().build();
-        self.start_watcher(build.run.anon).await?;
+        self.start_watcher(build.run).await?;
         let process = self.start_at(name, MemcgId::ROOT, build.first_process).await?;
         self.runs_at(&process, build.first_process).await;
         let RunCost { faults, allocated, freed, .. } = build.run;
@@ -162,13 +163,16 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
     }
 
     /// The program that starts and watches a run, which nobody kills.
-    async fn start_watcher(&self, anon: u32) -> Result<(), Errno> {
-        if anon > 0 {
+    async fn start_watcher(&self, run: RunCost) -> Result<(), Errno> {
+        if run.anon > 0 {
             let kernel = self.machine().build().first_process.fork.kernel;
-            let fork = OwnPages { anon, kernel, faults: 0 };
+            let fork = OwnPages { anon: run.anon, kernel, faults: 0 };
             let cost = ProcessCost { fork, ..ProcessCost::default() };
             let watcher = self.start_at("init", MemcgId::ROOT, cost).await?;
             watcher.set_oom_score_adj(OOM_SCORE_ADJ_MIN)?;
+            let area = watcher.0.anon.borrow()[0];
+            let used = area.map(|area| UsedPages { area, used: run.used.into(), write: false });
+            self.shared.inherited.set(used);
         }
         Ok(())
     }
