@@ -87,6 +87,12 @@ fn known(given: Object) -> Known {
     Known(given.slab.0)
 }
 
+/// A written extent behind the first one, by its first page.
+type Piece = (u32, Known);
+
+/// Those of the inodes that have such.
+type Behind = BTreeMap<MappingId, Vec<Piece>>;
+
 /// What is known about the blocks of one inode.
 #[derive(Debug, Clone, Copy)]
 struct Status {
@@ -109,6 +115,24 @@ impl Status {
     fn shrinkable(self) -> u32 {
         self.hole.count() + self.first.count() + self.behind
     }
+
+    /// Changes the extents behind the first one, if there are such.
+    fn change_behind(
+        &mut self,
+        mapping: MappingId,
+        behind: &mut Behind,
+        change: impl FnOnce(&mut Vec<Piece>),
+    ) {
+        if self.behind == 0 {
+            return;
+        }
+        let pieces = behind.get_mut(&mapping).expect("they are counted");
+        change(pieces);
+        self.behind = u32::try_from(pieces.len()).expect("fewer than pages");
+        if pieces.is_empty() {
+            behind.remove(&mapping);
+        }
+    }
 }
 
 /// A table of [`Status`] by mapping.
@@ -125,15 +149,11 @@ impl Links<MappingId> for Table {
     }
 }
 
-/// A written extent behind the first one, by its first page.
-type Piece = (u32, Known);
-
 /// Extent status of all inodes in memory.
 #[derive(Debug, Clone, Default)]
 pub struct ExtentStatus {
     table: Table,
-    /// Written extents behind the first one, of inodes that have such.
-    behind: BTreeMap<MappingId, Vec<Piece>>,
+    behind: Behind,
     /// Inodes with something to free, the next to be scanned first.
     list: List<MappingId>,
     /// Objects that can be freed.
@@ -165,11 +185,7 @@ impl ExtentStatus {
     }
 
     /// Changes what is known of an inode, and puts it on the list or takes it off.
-    fn change<R>(
-        &mut self,
-        mapping: MappingId,
-        change: impl FnOnce(&mut Status, &mut BTreeMap<MappingId, Vec<Piece>>) -> R,
-    ) -> R {
+    fn change<R>(&mut self, mapping: MappingId, change: impl FnOnce(&mut Status, &mut Behind) -> R) -> R {
         let index = mapping.0 as usize;
         if self.table.0.len() <= index {
             self.table.0.resize(index + 1, Status::UNKNOWN);
@@ -286,14 +302,10 @@ impl ExtentStatus {
             if first == 0 {
                 gone.push(core::mem::replace(&mut status.first, Known::NONE));
             }
-            if status.behind > 0 {
-                let pieces = behind.get_mut(&mapping).expect("they are counted");
-                gone.extend(pieces.extract_if(.., |(page, _)| *page >= first).map(|(_, known)| known));
-                status.behind = u32::try_from(pieces.len()).expect("fewer than pages");
-                if pieces.is_empty() {
-                    behind.remove(&mapping);
-                }
-            }
+            status.change_behind(mapping, behind, |pieces| {
+                let from = pieces.partition_point(|&(page, _)| page < first);
+                gone.extend(pieces.drain(from..).map(|(_, known)| known));
+            });
         });
         for known in gone.into_iter().filter(|known| !known.is_none()) {
             core.free_object(cpu, known.object());
@@ -317,15 +329,10 @@ impl ExtentStatus {
                     }
                 };
                 visit(&mut status.first);
-                if status.behind > 0 {
-                    let pieces = behind.get_mut(&mapping).expect("they are counted");
+                status.change_behind(mapping, behind, |pieces| {
                     pieces.iter_mut().for_each(|(_, known)| visit(known));
                     pieces.retain(|(_, known)| !known.is_none());
-                    status.behind = u32::try_from(pieces.len()).expect("fewer than pages");
-                    if pieces.is_empty() {
-                        behind.remove(&mapping);
-                    }
-                }
+                });
                 visit(&mut status.hole);
             });
             if Some(mapping) == last {
