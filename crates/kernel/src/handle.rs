@@ -19,6 +19,7 @@ use units::{Nanos, NodeId};
 use crate::alloc::kills::OomKill;
 use crate::alloc::oom_watch::OomWatch;
 use crate::alloc::used_frames::UsedFrames;
+use crate::anon::area::UsedPages;
 use crate::anon::shared_file::SharedFiles;
 use crate::cache::in_flight::InFlight;
 use crate::files::descriptor::Closed;
@@ -30,7 +31,6 @@ use crate::queues::{
     CompactionThreads, Drains, JournalThread, NodeQueues, ReadQueues, Vmpressure, WriteQueues,
 };
 use crate::section::Site;
-use crate::tasks::own::UsedPages;
 use crate::tasks::process::Processes;
 use crate::time::{jiffy, ticks_from};
 use crate::writeback::inodes::Flusher;

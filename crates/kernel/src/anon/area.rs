@@ -31,6 +31,15 @@ pub(crate) struct AnonArea {
     pub(crate) advice: HugeAdvice,
 }
 
+/// Pages of a mapping that a program uses whenever it runs ([`crate::tasks::own`]).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct UsedPages {
+    pub(crate) area: AnonArea,
+    /// The last so many of it.
+    pub(crate) used: u64,
+    pub(crate) write: bool,
+}
+
 /// A mapping of a process: of private anonymous memory, or of a file ([`super::file`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnonMapping {

@@ -8,7 +8,7 @@
 use mm::base::event::Trace;
 use mm::pages::anon_swap::SwapFault;
 
-use crate::anon::area::AnonArea;
+use crate::anon::area::UsedPages;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Machine};
 use crate::tasks::process::Process;
@@ -19,15 +19,6 @@ use crate::tasks::process::Process;
 const USED_PAGES: u64 = 12;
 /// The mapping that has them.
 const OWN: usize = 0;
-
-/// Anonymous pages in use.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct UsedPages {
-    pub(crate) area: AnonArea,
-    /// The last so many of it.
-    pub(crate) used: u64,
-    pub(crate) write: bool,
-}
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// The end of a system call (`exit_to_user_mode`): who is above `memory.high` pays for it, who is to give way does,

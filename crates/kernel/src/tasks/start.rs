@@ -13,11 +13,10 @@ use mm::base::event::Trace;
 use mm::pages::anon::AnonMaps;
 use units::Order;
 
-use crate::anon::area::{AnonArea, HugeAdvice};
+use crate::anon::area::{AnonArea, HugeAdvice, UsedPages};
 use crate::errno::Errno;
 use crate::handle::Kernel;
 use crate::machine::{CostOp, Grown, Machine, OwnPages, ProcessCost, RunCost, Stacks};
-use crate::tasks::own::UsedPages;
 use crate::tasks::process::{OOM_SCORE_ADJ_MIN, Process, ProcessId, ProcessState, STACK_ORDER};
 
 impl<M: Machine, T: Trace> Kernel<M, T> {

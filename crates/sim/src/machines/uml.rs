@@ -180,8 +180,9 @@ const fn inherited_reads(follow: FollowTables, reads: OldReads) -> [u32; 2] {
 /// nobody writes to again. 438 to 459 on all four kernels; the first process of the model has 20 of them.
 const WATCHER_PAGES: u32 = 430;
 
-/// Of those, pages that whoever runs reads. Once a program that fills memory beyond its size has rested for a second, 96
-/// to 99 pages were back from swap on 5.10 and 6.12, and no more after that; the first process of the model uses twelve.
+/// Of those, pages that whoever runs reads. Once a program that fills memory beyond its size has rested for a second,
+/// 96 to 99 pages were back from swap on 5.10 and 6.12, and no more after that; the first process of the model uses
+/// twelve.
 const WATCHER_USED: u32 = 84;
 
 /// What is left without those processes of runs of a few pages: `mapped-and-stream`, `sequential-readers` and
