@@ -289,11 +289,11 @@ impl Items {
         }
     }
 
-    /// The place of an inode whose file is gone is that of a new one.
+    /// The place of an inode whose file is gone is that of a new one. Its chunk stays if it was to be freed: while that
+    /// was logged, somebody may have made a file in it.
     pub(super) fn renew(&mut self, mapping: MappingId) {
         let item = &mut self.items[mapping.0 as usize];
-        assert!(!item.stale && !item.frees_chunk, "{mapping:?} has no place any more");
-        item.removed = false;
+        (item.removed, item.stale, item.frees_chunk) = (false, false, false);
     }
 
     /// If the last change of an inode freed its chunk, and is on the disk in the log: nothing of the chunk is left to
