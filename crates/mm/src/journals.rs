@@ -32,14 +32,17 @@ impl<T: Trace> Memory<T> {
         self.cache.heads.add_device(mapping);
     }
 
-    /// Notes that a metadata block of a disk is made. False: it was there, and has to be read.
+    /// Notes that a metadata block of a disk is made. False: it was there, and has to be read, as all are while there
+    /// is no journal.
     pub fn journal_make_block(&mut self, disk: u16, block: u32) -> bool {
-        self.fs.journals[usize::from(disk)].made.make(block)
+        let journal = self.fs.journals.get_mut(usize::from(disk));
+        journal.is_some_and(|journal| journal.made.make(block))
     }
 
-    /// Whether a metadata block of a disk was ever used.
+    /// Whether a metadata block of a disk was ever used: all were while there is no journal.
     pub fn journal_has_block(&mut self, disk: u16, block: u32) -> bool {
-        self.fs.journals[usize::from(disk)].made.has(block)
+        let journal = self.fs.journals.get_mut(usize::from(disk));
+        journal.is_none_or(|journal| journal.made.has(block))
     }
 
     /// The block of a disk that holds block `number` of a directory, if it has that yet.

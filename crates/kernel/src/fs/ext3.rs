@@ -80,6 +80,36 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         Ok(())
     }
 
+    /// Reads a metadata block through the block device's own page cache.
+    pub(crate) async fn read_block(
+        &self,
+        process: &Process,
+        device: &Inode,
+        block: u32,
+    ) -> Result<(), Errno> {
+        let mut was_read = false;
+        loop {
+            match self.look(device, block) {
+                Found::Missing if was_read => return Ok(()),
+                Found::Ready(pfn) => {
+                    let cpu = self.machine().current_cpu();
+                    self.mem(|mem| mem.mark_accessed(cpu, pfn));
+                    return Ok(());
+                }
+                Found::Marker(_) => {}
+                Found::Locked => {
+                    self.wait_for_page(device.mapping, block).await;
+                    was_read = true;
+                }
+                Found::Missing => {
+                    if self.add_folio(process, device, Place::page(block), Gfp::HIGHUSER_MOVABLE).await? {
+                        self.submit_read(device, block, 1);
+                    }
+                }
+            }
+        }
+    }
+
     /// A page of a file is written for the first time: its block is taken from the bitmap of a group, and
     /// noted in its indirect block. One that has a block is only looked up.
     pub(crate) async fn give_block(&self, process: &Process, inode: &Inode, block: u32) -> Result<(), Errno> {

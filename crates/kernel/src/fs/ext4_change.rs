@@ -15,8 +15,6 @@ use mm::slab::object::Object;
 use mm::version::geometry::Cache;
 use units::{Bytes, PAGE_SIZE};
 
-use crate::cache::in_flight::PageRange;
-use crate::cache::look::Found;
 use crate::errno::Errno;
 use crate::files::inode::Inode;
 use crate::handle::Kernel;
@@ -104,71 +102,14 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
                     self.flush_plug();
                     self.wait_for_page(device.mapping, block).await;
                 }
-                BlockChange::Missing => self.bring_block(process, device, block).await?,
+                BlockChange::Missing => {
+                    self.bring_block(process, device, block).await?;
+                }
             }
             if let Some(process) = process {
                 process.check_alive()?;
             }
         }
-    }
-
-    /// Looks a metadata block up in order to read it. One that was never used holds nothing. True: it was not in
-    /// memory.
-    pub(crate) async fn read_metadata(
-        &self,
-        process: &Process,
-        device: &Rc<Inode>,
-        block: u32,
-    ) -> Result<bool, Errno> {
-        let mut was_missing = false;
-        loop {
-            match self.look(device, block) {
-                Found::Ready(pfn) => {
-                    let cpu = self.machine().current_cpu();
-                    self.mem(|mem| mem.mark_accessed(cpu, pfn));
-                    return Ok(was_missing);
-                }
-                Found::Marker(_) => {}
-                Found::Locked => self.wait_for_page(device.mapping, block).await,
-                Found::Missing if self.mem(|mem| mem.journal_has_block(device.device, block)) => {
-                    was_missing = true;
-                    self.bring_block(Some(process), device, block).await?;
-                }
-                Found::Missing => return Ok(was_missing),
-            }
-            process.check_alive()?;
-        }
-    }
-
-    /// Adds a metadata block to the page cache of its device. It is read if it was ever used.
-    async fn bring_block(
-        &self,
-        process: Option<&Process>,
-        device: &Rc<Inode>,
-        block: u32,
-    ) -> Result<(), Errno> {
-        if self.add_block(process, device, block).await? {
-            self.submit_read(device, block, 1);
-        }
-        Ok(())
-    }
-
-    /// Adds a metadata block to the page cache of its device, with its buffer head. True: it is locked, and to be read.
-    /// One that was never used is new, and ready at once.
-    pub(crate) async fn add_block(
-        &self,
-        process: Option<&Process>,
-        device: &Rc<Inode>,
-        block: u32,
-    ) -> Result<bool, Errno> {
-        if !self.add_metadata_page(process, device, block).await? {
-            return Ok(false);
-        }
-        let is_new = self.mem(|mem| mem.journal_make_block(device.device, block));
-        if is_new {
-            self.unlock_pages(PageRange { mapping: device.mapping, first: block, count: 1 });
-        }
-        Ok(!is_new)
     }
 
     /// Changes what tells that some blocks of a file are in use, from `offset` on the disk: bitmap and descriptor.

@@ -20,15 +20,11 @@ use mm::fs::ext4::extents::Part;
 use mm::fs::ext4::layout::extent_block;
 use mm::version::geometry::Cache;
 
-use crate::cache::look::Found;
 use crate::errno::Errno;
 use crate::files::inode::Inode;
 use crate::handle::Kernel;
 use crate::machine::Machine;
 use crate::tasks::process::Process;
-
-/// Lookups of a block that was just made, or read: one makes it, one finds it.
-pub(super) const NEW_LOOKUPS: u32 = 2;
 
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// Where pages of a file lie is looked up (`ext4_map_blocks`).
@@ -46,9 +42,12 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             if self.mem(|mem| mem.fs.vfs.extents.look_up(inode.mapping, run.first)) {
                 continue;
             }
-            if inode.has_leaf.get() && !self.read_leaf(process, inode).await? {
-                self.know_written(process, inode, run.first).await?;
-                continue;
+            if inode.has_leaf.get() {
+                let device = self.device_of(inode);
+                if !self.use_metadata(process, &device, extent_block(inode.number)).await? {
+                    self.know_written(process, inode, run.first).await?;
+                    continue;
+                }
             }
             let all: Vec<u32> = inode.extents.borrow().iter().map(|run| run.first).collect();
             for first in all {
@@ -56,32 +55,6 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             }
         }
         Ok(())
-    }
-
-    /// Looks up the block of a file's extents. True: it had to be read.
-    async fn read_leaf(&self, process: &Process, inode: &Inode) -> Result<bool, Errno> {
-        let (device, block) = (self.device_of(inode), extent_block(inode.number));
-        let mut is_read = false;
-        loop {
-            match self.look(&device, block) {
-                Found::Ready(pfn) => {
-                    let (cpu, lookups) =
-                        (self.machine().current_cpu(), if is_read { NEW_LOOKUPS } else { 1 });
-                    self.mem(|mem| (0..lookups).for_each(|_| mem.mark_accessed(cpu, pfn)));
-                    return Ok(is_read);
-                }
-                Found::Marker(_) => {}
-                Found::Locked => self.wait_for_page(device.mapping, block).await,
-                Found::Missing if is_read => return Ok(true),
-                Found::Missing => {
-                    if self.add_metadata_page(Some(process), &device, block).await? {
-                        self.submit_read(&device, block, 1);
-                        is_read = true;
-                    }
-                }
-            }
-            process.check_alive()?;
-        }
     }
 
     /// A written extent is known from now on.

@@ -24,13 +24,15 @@ use crate::cache::look::Found;
 use crate::errno::Errno;
 use crate::files::directory::EntryPlace;
 use crate::files::inode::{Inode, Metadata};
-use crate::fs::ext4_extents::NEW_LOOKUPS;
 use crate::handle::Kernel;
 use crate::machine::{LaidOut, Machine};
 use crate::tasks::process::Process;
 
 /// Lookups of an inode's table block while it is created: for the new inode, for its name, for its size.
 const CREATE_LOOKUPS: u32 = 3;
+
+/// Lookups of a block of extents that is made: one makes it, one finds it.
+const NEW_LEAF_LOOKUPS: u32 = 2;
 
 /// Blocks of an inode table that are read at once (`inode_readahead_blks`, of the kernel's documentation of ext4).
 const TABLE_READAHEAD: u32 = 32;
@@ -92,8 +94,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         Ok(())
     }
 
-    /// The names in a block of a directory are read. One that is not in memory is looked up twice, to have it read
-    /// and to use it (measured: it is active in a guest of 6.12).
+    /// The names in a block of a directory are read.
     pub(crate) async fn read_entries(
         &self,
         process: &Process,
@@ -106,10 +107,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         if is_new && self.machine().build().laid_out == LaidOut::JustBefore {
             return self.keep_in_journal(&device, block).await;
         }
-        if self.read_metadata(process, &device, block).await? {
-            self.read_metadata(process, &device, block).await?;
-        }
-        Ok(())
+        self.use_metadata(process, &device, block).await.map(drop)
     }
 
     /// The block of the device that holds block `number` of a directory. Those of a directory of laid-out files are on
@@ -201,7 +199,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             if is_new && self.add_metadata_page(None, device, block).await == Ok(true) {
                 self.unlock_pages(PageRange { mapping: device.mapping, first: block, count: 1 });
             }
-            let _ = self.change_block(None, device, block, if is_new { NEW_LOOKUPS } else { 1 }).await;
+            let _ = self.change_block(None, device, block, if is_new { NEW_LEAF_LOOKUPS } else { 1 }).await;
         }
         let last = inode.extents.borrow().last();
         if let Some(run) = last.filter(|_| !inode.gone.get()) {

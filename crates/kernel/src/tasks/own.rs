@@ -1,8 +1,10 @@
 //! What a process does with its own pages: whoever runs uses its stack, its heap and what it changed of its
-//! libraries, so reclaim finds these accessed, and those that went to swap are read again.
+//! libraries, and reads what it has from `fork`, so reclaim finds these accessed, and those that went to swap are read
+//! again.
 //!
-//! Between two calls of the kernel a process uses [`USED_PAGES`] of them. That is looked at only once reclaim has
-//! looked at one of them or taken it: before, nothing would change. Left out: pages that are used at times, and code.
+//! Between two calls of the kernel a process uses [`USED_PAGES`] of its own. That is looked at only once reclaim has
+//! looked at one of them or taken it: before, nothing would change. Left out: pages that are used at times, and code;
+//! that each process maps what it has from `fork` by a fault of its own.
 //! Next: [`super::start`], which gives them to it.
 
 use mm::base::event::Trace;
@@ -42,23 +44,23 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         }
     }
 
-    async fn use_pages(&self, process: &Process, UsedPages { area: own, used, write }: UsedPages) {
-        for page in own.pages.saturating_sub(used)..own.pages {
-            let page = u32::try_from(page).expect("few pages are its own");
-            if let Some(accessed) = self.mem(|mem| mem.access_anon(own.anon, page, write)) {
+    async fn use_pages(&self, process: &Process, UsedPages { area, used, write }: UsedPages) {
+        for page in area.pages.saturating_sub(used)..area.pages {
+            let page = u32::try_from(page).expect("few pages are in use");
+            if let Some(accessed) = self.mem(|mem| mem.access_anon(area.anon, page, write)) {
                 if accessed.is_fault {
                     self.machine().charge(CostOp::AccessFault, 1);
                     self.count_fault(process.memcg());
                 }
-            } else if let Some(slot) = self.mem(|mem| mem.anon.swapped_at(own.anon, page)) {
-                let fault = SwapFault { anon: own.anon, index: page, slot, write, locked: false };
-                let pages = u32::try_from(own.pages).expect("few pages are its own");
+            } else if let Some(slot) = self.mem(|mem| mem.anon.swapped_at(area.anon, page)) {
+                let fault = SwapFault { anon: area.anon, index: page, slot, write, locked: false };
+                let pages = u32::try_from(area.pages).expect("few pages are in use");
                 // Whoever cannot have a page of its own back is being killed.
                 let Ok(is_major) = self.swap_fault(process, fault, pages).await else { return };
                 if is_major {
                     self.count_major_fault(process);
                 }
-                self.mem(|mem| mem.access_anon(own.anon, page, write));
+                self.mem(|mem| mem.access_anon(area.anon, page, write));
                 self.count_fault(process.memcg());
                 self.machine().return_to_user().await; // irqentry_exit
             }

@@ -235,6 +235,24 @@ fn an_inode_that_is_gone_is_written_to_its_place_unless_its_chunk_goes_with_it()
     }
 }
 
+/// While a task waited to drop the last file of a chunk, another made a file with the number of one that was gone.
+#[test]
+fn a_file_that_is_made_in_a_chunk_that_was_to_be_freed_is_written() {
+    for (reused, left) in [(0, String::from("a") + &".".repeat(63)), (63, ".".repeat(63) + "a")] {
+        let mut scene = Scene::boot("linux-6.1", 16);
+        scene.inodes(64);
+        (0..64).for_each(|inode| scene.create(inode));
+        (0..63).for_each(|inode| scene.change(inode, Change::Remove));
+        scene.change(63, Change::RemoveLast);
+        scene.evict(reused);
+        scene.mem.reuse_inode(scene.inodes[reused]);
+        scene.create(reused);
+        scene.force();
+        assert_eq!(scene.drawn(), left);
+        scene.check();
+    }
+}
+
 #[test]
 fn the_buffer_of_an_inode_that_is_not_clean_stays_since_5_9() {
     for (kernel, stays) in [
