@@ -103,13 +103,6 @@ pub mod run {
 #[cfg(test)]
 mod tests;
 
-// Tests of the whole are part of this program of tests, and call the crate by the name that others know it by.
-#[cfg(test)]
-extern crate self as pagetide_sim;
-#[cfg(test)]
-#[path = "../tests/sim/main.rs"]
-mod stories;
-
 pub use accounts::sections::{SectionTime, Within, shrinker_name, site_name, whom_name};
 pub use accounts::waits::{Ended, LENGTH_CLASSES, WaitKind, Waits, kernel_name};
 pub use devices::device::DeviceCounters;

@@ -1,19 +1,13 @@
 //! Stories about the whole machine. Parts that stand alone are tested in their own files.
 
 mod devices;
-mod dirty_reclaim;
 mod elevator;
-mod files_in_turn;
 mod futile;
-mod names;
-mod programs;
 mod reference;
 mod runs;
 mod scheduling;
 mod sections;
-mod shared;
 mod waiting;
-mod writing;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

@@ -57,7 +57,7 @@ pub(crate) fn test(report: &mut Report) {
     report.step("determinism of a debug build", || determinism::check(&["debug"]));
     report.step("many worlds of the model", || check(MORE_CHECKED));
     report.step("many worlds", || {
-        let arguments = ["test", "--package=pagetide-sim", "--release", "--locked", "--lib", "every_"];
+        let arguments = ["test", "--package=pagetide-stories", "--release", "--locked", "every_"];
         cargo(&arguments, &[("PAGETIDE_WORLDS", WORLDS)])
     });
     report.step("tuned rows", || {

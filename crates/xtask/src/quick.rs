@@ -14,6 +14,9 @@ use crate::step::{Report, cargo};
 /// The crate whose tests read the whole repository.
 const TIDY: &str = "tidy";
 
+/// The crate that has nothing but tests of the whole simulator.
+const TESTS_OF_SIM: &str = "stories";
+
 /// Runs it for the crates `named`, or those with changes if none is.
 pub(crate) fn test(named: &[&str]) -> Report {
     let mut report = Report::new(3);
@@ -26,6 +29,9 @@ pub(crate) fn test(named: &[&str]) -> Report {
         crates = changed(&status());
     }
     crates.insert(TIDY.to_owned());
+    if crates.contains("sim") {
+        crates.insert(TESTS_OF_SIM.to_owned());
+    }
     say(&format!("tests of {}", crates.iter().cloned().collect::<Vec<_>>().join(", ")));
     let packages: Vec<String> = crates.iter().map(|name| format!("--package=pagetide-{name}")).collect();
     let mut arguments = vec!["test", "--no-fail-fast", "--locked"];

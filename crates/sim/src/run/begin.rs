@@ -10,13 +10,12 @@ use mm::base::event::Detail;
 use mm::base::layout::MemoryLayout;
 use mm::base::sysctl::Sysctls;
 use units::{Bytes, Seed};
-use workload::{Outcome, WorkloadError};
 
 use crate::engine::sim::{SimKernel, SimMemory};
 use crate::engine::simulation::{Progress, Simulation};
 use crate::engine::tracer::SimTrace;
 use crate::run::checks::{Checks, check_all_along};
-use crate::run::going::Going;
+use crate::run::going::{Ending, Going};
 use crate::run::handing::SampleSink;
 use crate::run::result::SimError;
 use crate::run::spec::{Program, SimRun};
@@ -24,11 +23,11 @@ use crate::run::system::SimSystem;
 use crate::trace::log::Sink as EventSink;
 
 impl Program {
-    /// Runs it.
-    async fn run(self, system: SimSystem) -> Result<Outcome, WorkloadError> {
+    /// What it comes to on a system; boxed, as who awaits it would compile all programs once more.
+    pub fn run(self, system: SimSystem) -> Ending {
         match self {
-            Self::Workload(workload) => workload.run(system).await,
-            Self::Replay(replay) => replay.run(system).await,
+            Self::Workload(workload) => Box::pin(async move { workload.run(system).await }),
+            Self::Replay(replay) => Box::pin(async move { replay.run(system).await }),
         }
     }
 }
@@ -67,7 +66,7 @@ pub(crate) fn begin(
         }
     }
     let program = spec.program.clone();
-    Ok(Going::begin(spec, simulation, kernel, samples, checks, |system| program.run(system)))
+    Ok(Going::begin(spec, simulation, kernel, samples, checks, Box::new(|system| program.run(system))))
 }
 
 /// What rows call the block device `disk` as a file.

@@ -4,6 +4,7 @@
 //! one, `stepping.rs` lets others look at it.
 
 use std::cell::RefCell;
+use std::pin::Pin;
 use std::rc::Rc;
 
 use kernel::machine::TaskId;
@@ -41,23 +42,25 @@ pub(crate) struct Going {
     checks_whole: bool,
 }
 
+/// What a program comes to, some time.
+pub(crate) type Ending = Pin<Box<dyn Future<Output = Result<Outcome, WorkloadError>>>>;
+
+/// A program that has not begun.
+pub(crate) type MainProgram = Box<dyn FnOnce(SimSystem) -> Ending>;
+
 /// Events of a run for each frame that is looked at when it ends: less than a hundredth of its time goes there.
 const EVENTS_FOR_A_FRAME: u64 = 8;
 
 impl Going {
     /// Starts `program` on a machine that has just booted; nothing has happened yet.
-    pub(crate) fn begin<F, Fut>(
+    pub(crate) fn begin(
         spec: &SimRun,
         mut simulation: Simulation,
         kernel: SimKernel,
         samples: Option<SampleSink>,
         checks: Checks,
-        program: F,
-    ) -> Self
-    where
-        F: FnOnce(SimSystem) -> Fut + 'static,
-        Fut: Future<Output = Result<Outcome, WorkloadError>> + 'static,
-    {
+        program: MainProgram,
+    ) -> Self {
         let mut patience = Patience::with(kernel.clone());
         simulation.goes_on_while(move || patience.look());
         let machine = simulation.machine();

@@ -1,7 +1,5 @@
 //! Runs that are checked: all of the machine and its memory, as often as is asked for.
 
-use std::pin::Pin;
-
 use workload::{Outcome, WorkloadError};
 
 use crate::engine::core::Statistics;
@@ -10,13 +8,10 @@ use crate::engine::simulation::Simulation;
 use crate::engine::tracer::SimTrace;
 use crate::run::begin::boot_kernel;
 use crate::run::checks::{Checks, check_all_along};
-use crate::run::going::Going;
+use crate::run::going::{Going, MainProgram};
 use crate::run::result::{SimError, SimResult};
 use crate::run::spec::SimRun;
 use crate::run::system::SimSystem;
-
-/// What a program comes to, some time.
-type Ending = Pin<Box<dyn Future<Output = Result<Outcome, WorkloadError>>>>;
 
 /// Runs `program` in place of `spec`'s own, and checks all of the machine and its memory when
 /// `checks` says and at the end, by when every task of the program must have been joined. Returns
@@ -61,7 +56,7 @@ fn verify_boxed(
     spec: &SimRun,
     checks: Checks,
     watch: Box<dyn FnMut(&SimKernel)>,
-    program: Box<dyn FnOnce(SimSystem) -> Ending>,
+    program: MainProgram,
 ) -> Result<(SimResult, Statistics), SimError> {
     let mut simulation = Simulation::new(spec.hardware_under_kernel())?;
     let kernel = boot_kernel(spec, &simulation, SimTrace::default())?;

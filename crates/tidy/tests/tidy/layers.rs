@@ -25,6 +25,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("workload", &["policy"]),
     ("kernel", &["mm"]),
     ("sim", &["kernel", "workload"]),
+    ("stories", &["sim"]),
     ("linux", &["workload"]),
     ("capture", &["trace"]),
     ("report", &["recording", "stats"]),

@@ -1,0 +1,1 @@
+//! Tests of the whole simulator: see `tests/stories`. There is nothing here to use.
