@@ -208,6 +208,3 @@ fn remove_leftovers(processes: &Processes, dir: &Path) -> Result<Vec<String>, Li
     }
     Ok(said)
 }
-
-#[cfg(test)]
-mod tests;

@@ -4,7 +4,14 @@
 //! the limit, so it must be reclaimed. How much of the hot set stays is not asked: kernels that
 //! decide by statistics of up to two seconds ago can lose all of it in a run this short.
 
-use super::*;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use pagetide_linux::host::{Host, HostOptions, prepare};
+use pagetide_linux::{DEFAULT_SHARE, DiskShare, LinuxError, LinuxResult};
+use units::{Bytes, Seed};
+use workload::Workload;
 
 /// Where the tests are built: on a disk, which a folder for temporary files may not be.
 fn on_disk() -> PathBuf {
