@@ -26,9 +26,6 @@ const FILES: [&str; 3] = ["first", "second", "small"];
 const OF_MAPPINGS: [&str; 8] =
     ["normal", "random", "sequential", "will-need", "dont-need", "cold", "page-out", "free"];
 const OF_FILES: [&str; 5] = ["normal", "random", "sequential", "will-need", "dont-need"];
-/// Calls of one task, at most, as the file's head says.
-#[cfg(test)]
-const CALLS_MAX: u64 = 64;
 
 /// The workload file of these parameters.
 pub(crate) fn text(params: &Params) -> String {
@@ -209,49 +206,5 @@ impl Drawn {
         let part = self.pick(&[1, 2, 3]);
         let set = format!("{{ cgroup = \"G\", set = \"{file}\", to = \"$limit / {part}\" }}");
         format!("{{ when = \"limit != none\", steps = [{set}] }}")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use language::params::ParamValue;
-
-    use super::*;
-    use crate::catalog::WorkloadSpec;
-
-    fn params(program: u64, calls: u64, tasks: u64) -> Params {
-        let mut params = WorkloadSpec::find("random-calls").unwrap().defaults();
-        for (name, value) in [("program", program), ("calls", calls), ("tasks", tasks)] {
-            params.set(name, &value.to_string()).unwrap();
-        }
-        assert_eq!(params.get("program"), Some(ParamValue::Count(program)));
-        params
-    }
-
-    #[test]
-    fn each_program_is_a_workload_file_and_all_its_words_are_drawn() {
-        let mut all = String::new();
-        for program in 1..=300 {
-            let params = params(program, CALLS_MAX / 2, 2);
-            all += &text(&params);
-            WorkloadSpec::find("random-calls").unwrap().build(params).unwrap();
-        }
-        let words =
-            ["read =", "fill =", "unmap =", "unlink =", "as = \"free\"", "memory.high", "stat =", "zipf"];
-        for word in words {
-            assert!(all.contains(word), "never `{word}`");
-        }
-    }
-
-    #[test]
-    fn a_shorter_program_is_the_beginning_of_a_longer_one() {
-        let lines = |calls| {
-            let text = text(&params(7, calls, 1));
-            let steps = text.lines().skip_while(|line| !line.starts_with("steps")).skip(1);
-            steps.take_while(|line| *line != "]").map(str::to_owned).collect::<Vec<_>>()
-        };
-        let (short, long) = (lines(5), lines(CALLS_MAX));
-        assert_eq!((short.len(), long.len()), (5, 64));
-        assert_eq!(short, long[..5]);
     }
 }

@@ -420,7 +420,6 @@ mod tests {
     use units::Pages;
 
     use super::*;
-    use crate::Workload;
 
     fn machine(memory: Bytes) -> MachineSize {
         MachineSize { memory: memory.to_pages_floor(), nodes: 1, cpus: 8, disks: 1 }
@@ -463,13 +462,5 @@ mod tests {
         the source's machine had 16 GiB, 16.000 times this memory: a loop is as much shorter, but the kernel's own periods (flusher 5 s, expiry of dirty pages 30 s) are what they are; `--param scale=full` runs its size
         1 sample of files_per_sec: too few for quartiles and a spread; the source has 14, `--param loops=14`
         ");
-    }
-
-    #[test]
-    fn fewer_files_than_processes_are_refused() {
-        let error = Workload::new(NAME, [("files", "15")]).unwrap_err();
-        assert_eq!(error.to_string(), "parameter `files`: 15 files for 16 processes");
-        assert_eq!(error.hint().as_deref(), Some("give `files=16` at least, or fewer `processes`"));
-        assert!(Workload::new(NAME, [("files", "15"), ("processes", "15")]).is_ok());
     }
 }

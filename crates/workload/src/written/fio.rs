@@ -8,8 +8,6 @@
 //! which reads what comes of it.
 
 mod job;
-#[cfg(test)]
-mod tests;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

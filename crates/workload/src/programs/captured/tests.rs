@@ -119,17 +119,6 @@ fn files_are_laid_out_unless_the_program_makes_them() {
     assert_eq!(plan.footprint().files, Bytes((2 + 10 + 1) << 20));
 }
 
-#[test]
-fn a_program_without_its_trace_says_what_is_missing() {
-    let workload =
-        crate::Workload::new(NAME, [("trace", "app.trace"), ("limit", "64M")]).expect("its parameters");
-    assert_eq!(workload.trace_path(), Some("app.trace"));
-    assert!(workload.trace().is_none());
-    let unknown =
-        crate::Workload::new(NAME, [("trace", "a\nb")]).expect_err("a scenario file has it in one line");
-    assert_eq!(unknown.to_string(), "parameter `trace`: `a\\nb` is no path without control characters");
-}
-
 /// ```text
 ///   0     reads at 0, is seen to touch at 10 and at 60, reads at 100: 80 thought
 ///   a child ends at 60: what was thought before goes, it was a wait

@@ -1,8 +1,6 @@
-//! What the machine's size makes of the parameters, what is refused, what a kill leaves.
+//! What the machine's size makes of the parameters, what a kill leaves. What is refused: `tests/workload/catalog.rs`.
 
 use super::*;
-use crate::Workload;
-use crate::catalog::WorkloadSpec;
 
 fn machine(mib: u64) -> MachineSize {
     // Of what is installed the kernel manages 98 percent.
@@ -11,7 +9,7 @@ fn machine(mib: u64) -> MachineSize {
 }
 
 fn of(pairs: &[(&str, &str)]) -> InodeStorm {
-    let mut params = WorkloadSpec::find(NAME).unwrap().defaults();
+    let mut params = Params::defaults(PARAMS);
     for (name, value) in pairs {
         params.set(name, value).unwrap();
     }
@@ -71,14 +69,4 @@ fn what_a_kill_leaves_is_told_of_whole_steps_only() {
     assert_eq!(outcome.metrics["pinned_gib_at_oom"], 3.0);
     assert_eq!(outcome.samples["files_per_sec"], [50.0, 50.0]);
     assert_eq!(outcome.samples["alloc_stalls"], [7.0, 10.0]);
-}
-
-#[test]
-fn sizes_that_do_not_go_together_are_refused_with_their_remedy() {
-    let refused = |pairs: &[(&'static str, &'static str)]| {
-        let error = Workload::new(NAME, pairs.iter().copied()).unwrap_err();
-        format!("{error}; {}", error.hint().unwrap_or_default())
-    };
-    insta::assert_snapshot!(refused(&[("files", "15")]), @"parameter `files`: 15 files for 16 processes; give `files=16` at least, or fewer `processes`");
-    insta::assert_snapshot!(refused(&[("pin_from", "2G"), ("pin_to", "1G")]), @"parameter `pin_to`: 1G is less than `pin_from`, which is 2G; give `pin_to=2G` at least, for one step");
 }

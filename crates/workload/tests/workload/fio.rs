@@ -1,7 +1,7 @@
 //! Jobs as workload files, and what is refused.
 
-use super::*;
-use crate::written::read::read;
+use pagetide_workload::WorkloadSpec;
+use pagetide_workload::written::fio::translate;
 
 #[test]
 fn jobs_become_tasks_with_files_of_their_own_and_stages() {
@@ -52,7 +52,7 @@ fn jobs_become_tasks_with_files_of_their_own_and_stages() {
     scan_mib_per_second = { rate = "scan", help = "all clones of scan" }
     scan_p99_us = { latency = "scan", percentile = 99, help = "slowest hundredth of its calls" }
     "#);
-    read(&translated.text).unwrap();
+    WorkloadSpec::of_file(&translated.text).unwrap();
 }
 
 #[test]
