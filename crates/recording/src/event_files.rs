@@ -212,6 +212,3 @@ impl Iterator for EventReader {
         Some(read)
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -184,6 +184,3 @@ fn decode_samples(bytes: &[u8], path: &Path) -> Result<BTreeMap<String, Vec<f64>
     }
     Ok(samples)
 }
-
-#[cfg(test)]
-pub(crate) mod tests;

@@ -197,3 +197,17 @@ fn decode_line(line: &str) -> Option<(String, Listed)> {
     let listed = Listed { length: length.parse().ok()?, hash: u128::from_str_radix(hash, 16).ok()? };
     Some((name.to_owned(), listed))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn arbitrary_manifests_never_panic(text in "(pagetide recording\n)?(schema [0-9]{1,22}\n)?(file [ a-z.]{0,20}\n){0,3}\\PC*") {
+            prop_assert!(Manifest::decode(text.as_bytes(), Path::new("runs/first/MANIFEST")).is_err());
+        }
+    }
+}

@@ -318,4 +318,39 @@ fn footer(
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use trace::{NONE, OperationKind, TraceTask};
+
+    use super::*;
+
+    /// `/dev/full` takes nothing.
+    #[test]
+    fn a_full_disk_is_told() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("a.trace");
+        let task = TraceTask { parent: NONE, name: "serve".to_owned(), ..TraceTask::default() };
+        let exit = Operation {
+            at_ns: 1000,
+            think_ns: 0,
+            took_ns: 0,
+            task: 0,
+            kind: OperationKind::Exit,
+            object: NONE,
+            offset: 0,
+            len: 0,
+            detail: 0,
+        };
+        let whole = Trace { tasks: vec![task], operations: vec![exit; 10], ..Trace::default() };
+        let mut writer = TraceWriter::create(&path).unwrap();
+        writer.append(&whole, &whole.operations).unwrap();
+        *writer.file.as_mut().unwrap().inner_mut() =
+            std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let error = writer.flush(&whole).unwrap_err();
+        let told = format!("{error}\n{}", error.hint()).replace(&parent.path().display().to_string(), "P");
+        insta::assert_snapshot!(told, @"
+        cannot write `P/a.trace.partial`: No space left on device (os error 28)
+        check permissions and free space there, or name another file
+        ");
+        assert!(writer.finish(&whole).is_err());
+    }
+}

@@ -1,11 +1,20 @@
 //! Stories about events on disk: they come back equal, chunk by chunk, whoever was killed in between.
 
-use super::*;
-use crate::files::tests::example;
-use crate::{NameId, Recording, RecordingWriter};
+use std::fs;
+use std::path::Path;
+
+use pagetide_recording::{
+    Chunk, Event, EventReader, MANIFEST, NameId, Names, Recording, RecordingError, RecordingWriter,
+};
+
+use crate::example::example;
+
+fn event_file(number: usize) -> String {
+    format!("events/{number:05}.parquet")
+}
 
 /// `count` events of which each has something that the one before does not have.
-pub(crate) fn events(names: &mut Names, from: u64, count: u64) -> Chunk {
+fn events(names: &mut Names, from: u64, count: u64) -> Chunk {
     let mut event = |number: u64| {
         let mut name = |stem: &str| names.intern(&format!("{stem}{}", number % 7));
         let some = !number.is_multiple_of(3);
@@ -75,7 +84,7 @@ fn events_read_back_equal_however_they_were_handed_over() {
         let [one, many] = [&one, &many].map(|folder| fs::read(folder.join(event_file(number))).unwrap());
         assert_eq!(one, many, "file {number}");
     }
-    assert!(!one.join(event_file(3)).exists() && one.join(crate::MANIFEST).is_file());
+    assert!(!one.join(event_file(3)).exists() && one.join(MANIFEST).is_file());
 }
 
 #[test]
@@ -101,7 +110,7 @@ fn events_of_a_run_that_was_killed_are_read_up_to_the_last_complete_chunk() {
     writer.events().unwrap().append(&chunk, &names).unwrap();
     let folder = writer.path().to_owned();
     std::mem::forget(writer); // Nothing is dropped by a kill.
-    fs::write(folder.join(EVENTS).join("00002.partial"), b"PAR1 half").unwrap();
+    fs::write(folder.join("events/00002.partial"), b"PAR1 half").unwrap();
     let read = read_all(&folder);
     assert_eq!(read.len(), 4096 + 8192);
     assert_eq!(read, all(&chunk, &names)[..read.len()]);
@@ -115,7 +124,7 @@ fn events_that_were_written_stay_where_the_system_refuses_the_end_of_a_run() {
     let mut names = Names::default();
     let chunk = events(&mut names, 0, 5000);
     writer.events().unwrap().append(&chunk, &names).unwrap();
-    fs::create_dir_all(writer.path().join(crate::layout::SERIES).join("in the way")).unwrap();
+    fs::create_dir_all(writer.path().join("series.parquet").join("in the way")).unwrap();
     let error = writer.finish(&example()).unwrap_err();
     let RecordingError::Partial { path, .. } = &error else { panic!("{error}") };
     assert!(read_all(path).len() >= 4096, "the first chunk is there");
@@ -165,23 +174,21 @@ fn a_damaged_chunk_is_told_and_ends_the_reading() {
     assert!(matches!(&outcomes()[1], Err(RecordingError::Missing { .. })));
     // Without a manifest nobody knows what a damaged file was.
     fs::write(&path, b"PAR1").unwrap();
-    fs::rename(target.join(crate::MANIFEST), target.join("MANIFEST.lost")).unwrap();
+    fs::rename(target.join(MANIFEST), target.join("MANIFEST.lost")).unwrap();
     fs::create_dir(target.join("series")).unwrap();
     assert!(matches!(&outcomes()[1], Err(RecordingError::Damaged { .. })));
 }
 
 #[test]
 fn a_page_beyond_the_largest_file_is_damage() {
-    let folder = tempfile::tempdir().unwrap();
     let mut names = Names::default();
-    let mut chunk = events(&mut names, 0, FIRST_CHUNK as u64);
+    let mut chunk = events(&mut names, 0, 4096);
     for (page, fits) in [((1 << 51) - 7, true), ((1 << 51) - 6, false), (u64::MAX, false)] {
         (chunk.events[1].page, chunk.events[1].pages) = (Some(page), 7);
-        let _ = fs::remove_dir_all(folder.path().join(EVENTS));
-        EventWriter::create(folder.path()).unwrap().append(&chunk, &names).unwrap();
-        let path = folder.path().join(event_file(0));
-        let columns = table::decode(fs::read(&path).unwrap(), &path).unwrap();
-        let read = crate::event_columns::events(columns, &mut Names::default());
+        let parent = tempfile::tempdir().unwrap();
+        let mut writer = RecordingWriter::begin(&parent.path().join("first"), &example()).unwrap();
+        writer.events().unwrap().append(&chunk, &names).unwrap();
+        let read = EventReader::open(writer.path()).unwrap().unwrap().next().unwrap();
         assert_eq!(read.is_ok(), fits, "{page}: {:?}", read.err());
     }
 }

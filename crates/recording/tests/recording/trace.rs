@@ -1,12 +1,15 @@
 //! Stories about traces on disk: they come back equal, also what is left of them when something ends too early.
 
 use std::fs;
+use std::path::Path;
 use std::sync::LazyLock;
 
+use pagetide_recording::trace::TRACE_SCHEMA;
+use pagetide_recording::{TraceError, TraceWriter, is_trace, read_trace, write_trace};
 use proptest::prelude::*;
-use trace::{NONE, OperationKind, TraceFile, TraceMapping, TraceTask, open};
+use trace::{NONE, Operation, OperationKind, Trace, TraceFile, TraceMapping, TraceTask, open};
 
-use super::*;
+use crate::example::{Column, table};
 
 /// An operation at a microsecond, after a think time and a length of some.
 fn operation(at_us: u64, task: u32, kind: OperationKind, object: u32) -> Operation {
@@ -217,23 +220,6 @@ fn a_writer_that_ended_too_early_leaves_what_was_complete() {
     ");
 }
 
-/// `/dev/full` takes nothing.
-#[test]
-fn a_full_disk_is_told() {
-    let parent = tempfile::tempdir().unwrap();
-    let path = parent.path().join("a.trace");
-    let whole = service(10);
-    let mut writer = TraceWriter::create(&path).unwrap();
-    writer.append(&whole, &whole.operations).unwrap();
-    *writer.file.as_mut().unwrap().inner_mut() =
-        fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    insta::assert_snapshot!(told(&writer.flush(&whole).unwrap_err(), parent.path()), @"
-    cannot write `P/a.trace.partial`: No space left on device (os error 28)
-    check permissions and free space there, or name another file
-    ");
-    assert!(writer.finish(&whole).is_err());
-}
-
 #[test]
 fn what_is_no_trace_is_refused() {
     let parent = tempfile::tempdir().unwrap();
@@ -254,7 +240,7 @@ fn what_is_no_trace_is_refused() {
     `P/a.trace` was cut short before anything in it was complete
     copy the file again, or make the trace again
     ");
-    let other = table::encode(&[table::Column::of_u64("time_ns", [1, 2].into_iter())]);
+    let other = table(&[Column::Numbers("time_ns", vec![1, 2])], None);
     insta::assert_snapshot!(refused(&other), @"
     `P/a.trace` is no trace of a program: it is Parquet of another program, without the key `pagetide.trace`
     `pagetide capture -o FILE -- COMMAND` makes a trace
@@ -280,13 +266,10 @@ fn what_is_no_trace_is_refused() {
 
 /// A file of one wrong column that says to be a trace.
 fn of_schema(schema: u32, source: &str) -> Vec<u8> {
-    let columns = [table::Column::of_u64("time_ns", [1, 2].into_iter())];
-    let mut file =
-        SerializedFileWriter::new(Vec::new(), table::schema(&columns), table::properties(&columns)).unwrap();
-    table::write_group(&mut file, &columns).unwrap();
-    let json = serde_json::to_string(&About { schema, complete: true, ..About::default() }).unwrap();
-    file.append_key_value_metadata(KeyValue::new(KEY.to_owned(), json.replace("source", source)));
-    file.into_inner().unwrap()
+    let about = format!(
+        r#"{{"schema":{schema},"{source}":"","command":"","length_ns":0,"sampled_every_ns":0,"gaps":[],"complete":true}}"#
+    );
+    table(&[Column::Numbers("time_ns", vec![1, 2])], Some(("pagetide.trace", about)))
 }
 
 /// Rows that a hand changed, or a bug of a writer: known at once, and told by the reader, too.
