@@ -204,7 +204,9 @@ impl<T: Trace> Memory<T> {
         let frames = &self.core.alloc.frames;
         let mut used = [0_u64; Cache::COUNT];
         self.core.slabs.payers().for_each(|object| used[object.cache as usize] += 1);
-        used[Cache::TreeNode as usize] = self.cache.trees().nodes();
+        used[Cache::SwapTable as usize] = self.cache.swap_tables();
+        used[Cache::TreeNode as usize] = self.cache.trees().nodes() - self.cache.swap_tables();
+        used[Cache::ZswapEntry as usize] = self.core.swap.zswap.stored_pages();
         used[Cache::JournalHead as usize] = self.cache.heads.objects();
         used[Cache::ExtentStatus as usize] = self.fs.vfs.extents.objects();
         [used[Cache::Bio as usize], used[Cache::BioVec as usize]] = self.fs.bios();

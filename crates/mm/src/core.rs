@@ -8,9 +8,11 @@ use std_alloc::vec::Vec;
 use units::{CpuId, NodeId, Order, Pfn};
 
 use crate::alloc::boot::BootError;
+use crate::alloc::flags::AllocFlags;
 use crate::alloc::page_alloc::PageAllocator;
 use crate::base::event::{Detail, Home, PageId, Reason, Trace, TraceEvent};
 use crate::base::frame::{ANON_OWNER, NO_OWNER, PageFlags, anon_owner};
+use crate::base::gfp::Gfp;
 use crate::base::ids::{AnonId, MappingId, MemcgId};
 use crate::base::layout::{MemoryLayout, PageTables, ZoneKind};
 use crate::base::sysctl::Sysctls;
@@ -238,6 +240,26 @@ impl<T: Trace> Core<T> {
     /// Tries to allocate an object for a task of `memcg`.
     pub fn alloc_object(&mut self, cpu: CpuId, cache: Cache, memcg: MemcgId) -> ObjectAlloc {
         self.slabs.alloc_object(&mut self.cgroups, cpu, cache, memcg)
+    }
+
+    /// Takes an object of the root for whoever frees memory, from the reserves if it must be; none: there is no memory.
+    pub(crate) fn take_object(&mut self, cpu: CpuId, cache: Cache) -> Option<Object> {
+        loop {
+            match self.alloc_object(cpu, cache, MemcgId::ROOT) {
+                ObjectAlloc::Done(object) => return Some(object),
+                ObjectAlloc::NeedsCharge { .. } => unreachable!("the root is not charged"),
+                ObjectAlloc::NeedsSlab => {
+                    let (order, mobility) = self.slabs.request(cache);
+                    let gfp = Gfp(Gfp::KSWAPD_RECLAIM.0 | mobility.0);
+                    let least = self.slabs.layout(cache).least_order;
+                    let mut block = self.alloc.alloc(cpu, gfp, order, AllocFlags::NO_WATERMARKS).page;
+                    if block.is_none() && least < order {
+                        block = self.alloc.alloc(cpu, gfp, least, AllocFlags::NO_WATERMARKS).page;
+                    }
+                    self.grow_slab(cpu, cache, MemcgId::ROOT, block?);
+                }
+            }
+        }
     }
 
     /// Frees an object, or lets it wait for RCU; returns the pages that came free with it.

@@ -310,6 +310,7 @@ impl PageCache {
 
     fn free_nodes<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, mut objects: NodeScratch) {
         for object in objects.drain(..) {
+            self.swap.tables -= u64::from(object.cache == Cache::SwapTable);
             core.free_object(cpu, object);
         }
         self.scratch = objects;

@@ -1,23 +1,22 @@
 //! The swap cache: pages that have a slot, by slot; and the shadows of those that were swapped out (SWAP 2.4, 2.5).
 //!
 //! Trees as those of files, one for each 64 MiB of an area. Their nodes are kernel objects of the root, taken by
-//! whoever swaps out, from the reserves where it must be. A page in the swap cache is listed as
-//! anonymous memory and counts as a file page; whoever maps it owns its frame, as any other anonymous page, and one
-//! that nobody maps has no owner. Its frame's `private` is its slot.
+//! whoever swaps out, from the reserves where it must be. Since 6.18 those that hold entries are parts of tables of
+//! clusters. A page in the swap cache is listed as anonymous memory and counts as a file page; whoever maps it owns its
+//! frame, as any other anonymous page, and one that nobody maps has no owner. Its frame's `private` is its slot.
 //!
 //! ```text
 //!   mapped --swap-out: slot, cached, unmapped, written--> clean, cached --freed--> shadow
 //!          <--swap-in: hit, or read-- page table names the slot
 //! ```
-//! Left out: shared memory. Neighbours: [`crate::swap::areas`] for slots, [`crate::pages::anon`] for page tables,
-//! [`crate::reclaim::swap_out`] for who swaps out.
+//! Left out: shared memory; that a table stays while its cluster is in use, and has no node above it. Neighbours:
+//! [`crate::swap::areas`] for slots, [`crate::pages::anon`] for page tables, [`crate::reclaim::swap_out`] for who swaps
+//! out.
 
 use units::{CpuId, Pfn};
 
-use crate::alloc::flags::AllocFlags;
 use crate::base::event::Trace;
 use crate::base::frame::{FrameState, NO_OWNER, PageFlags};
-use crate::base::gfp::Gfp;
 use crate::base::ids::{MappingId, MemcgId};
 use crate::base::vmstat::{MemcgStat, VmEvent};
 use crate::core::Core;
@@ -26,7 +25,6 @@ use crate::lru::mglru::access::faulted_in;
 use crate::lru::workingset::Shadow;
 use crate::pages::cache::{PageCache, release_file_page};
 use crate::pages::tree::{EMPTY, Mappings, Slot, encode_page, encode_shadow};
-use crate::slab::object::ObjectAlloc;
 use crate::swap::areas::Fetched;
 use crate::swap::slot::SwapSlot;
 use crate::version::geometry::Cache;
@@ -36,6 +34,11 @@ impl PageCache {
     /// Pages in the swap cache: `nr_swapcached`.
     pub fn swap_cached(&self) -> u64 {
         self.swap.pages
+    }
+
+    /// Nodes that are parts of tables of clusters.
+    pub(crate) fn swap_tables(&self) -> u64 {
+        self.swap.tables
     }
 
     /// The tree of a slot, where there is one, and its place in there.
@@ -160,23 +163,17 @@ impl PageCache {
 
     /// Makes the nodes that a page in these slots needs, of the root; false when there is no memory at all for them.
     fn prepare_swap<T: Trace>(&mut self, core: &mut Core<T>, cpu: CpuId, slot: SwapSlot, pages: u32) -> bool {
-        let listed = core.rules().swap_shadows == SwapShadows::Shrunk;
-        let (tree, index) = self.swap_tree(slot, listed);
+        let shadows = core.rules().swap_shadows;
+        let (tree, index) = self.swap_tree(slot, shadows == SwapShadows::Shrunk);
         // Each page has an entry of its own, those of a huge one, too.
         let missing =
             |trees: &Mappings| (0..pages).find_map(|page| trees.missing_node(tree, index + page, 1));
         while let Some((level, number)) = missing(&self.trees) {
-            match core.alloc_object(cpu, Cache::TreeNode, MemcgId::ROOT) {
-                ObjectAlloc::Done(object) => self.trees.add_node(tree, level, number, object),
-                ObjectAlloc::NeedsCharge { .. } => unreachable!("the root is not charged"),
-                ObjectAlloc::NeedsSlab => {
-                    let (order, more) = core.slabs.request(Cache::TreeNode);
-                    let gfp = Gfp(Gfp::KSWAPD_RECLAIM.0 | more.0);
-                    let page = core.alloc.alloc(cpu, gfp, order, AllocFlags::NO_WATERMARKS).page;
-                    let Some(page) = page else { return false };
-                    core.grow_slab(cpu, Cache::TreeNode, MemcgId::ROOT, page);
-                }
-            }
+            let in_table = level == 0 && shadows == SwapShadows::InTables;
+            let cache = if in_table { Cache::SwapTable } else { Cache::TreeNode };
+            let Some(object) = core.take_object(cpu, cache) else { return false };
+            self.swap.tables += u64::from(in_table);
+            self.trees.add_node(tree, level, number, object);
         }
         true
     }

@@ -14,6 +14,8 @@ pub(super) struct SwapSpaces {
     /// By slot; they are made when they are first used.
     trees: Vec<Option<MappingId>>,
     pub(super) pages: u64,
+    /// Nodes that are parts of tables.
+    pub(super) tables: u64,
 }
 
 impl SwapSpaces {

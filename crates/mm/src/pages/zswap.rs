@@ -17,6 +17,7 @@ use crate::base::vmstat::VmEvent;
 use crate::cgroup::zswap::ZswapRoom;
 use crate::core::Core;
 use crate::swap::slot::SwapSlot;
+use crate::version::geometry::Cache;
 use crate::version::rules::Zswap;
 
 /// What became of a page that is to be swapped out.
@@ -69,7 +70,9 @@ impl<T: Trace> Core<T> {
             return Taken::Refused;
         }
         let bytes = bytes.min(PAGE_SIZE as u16);
-        if !self.swap.zswap.insert(&mut self.alloc, cpu, slot, bytes, memcg) {
+        let Some(object) = self.take_object(cpu, Cache::ZswapEntry) else { return Taken::Refused };
+        if !self.swap.zswap.insert(&mut self.alloc, cpu, slot, bytes, memcg, object) {
+            self.free_object(cpu, object);
             return Taken::Refused;
         }
         self.cgroups.charge_zswap(cpu, memcg, bytes);
@@ -80,6 +83,7 @@ impl<T: Trace> Core<T> {
     /// What zswap has of a slot is no longer needed (`zswap_invalidate`).
     pub(crate) fn zswap_forget(&mut self, cpu: CpuId, slot: SwapSlot) {
         if let Some(entry) = self.swap.zswap.remove(&mut self.alloc, cpu, slot) {
+            self.free_object(cpu, entry.object);
             self.cgroups.uncharge_zswap(cpu, entry.memcg, entry.bytes);
         }
     }

@@ -4,11 +4,12 @@
 //!   swapped out --> stored, newest --> . . . --> oldest --second chance, then written back--> area
 //!                   refused: pool full, or the cgroup's share of it --> area at once
 //! ```
-//! An entry is one page, by its slot. A pool that reached its limit takes nothing until it has fallen to the threshold
-//! below it. Entries are listed by cgroup (6.8), or all in one list.
+//! An entry is one page, by its slot, and a kernel object of the root. A pool that reached its limit takes nothing
+//! until it has fallen to the threshold below it. Entries are listed by cgroup (6.8), or all in one list.
 //!
-//! Left out: other allocators than zsmalloc, which distributions choose; huge pages in the pool; that lists of removed
-//! cgroups become their parents'. Neighbours: [`super::pool`]; [`crate::pages::zswap`] stores, reads and writes back.
+//! Left out: other allocators than zsmalloc, which distributions choose; huge pages in the pool; nodes of trees of
+//! entries; that lists of removed cgroups become their parents'. Neighbours: [`super::pool`]; [`crate::pages::zswap`]
+//! stores, reads and writes back.
 
 use std_alloc::collections::BTreeMap;
 
@@ -17,6 +18,7 @@ use units::CpuId;
 use crate::alloc::page_alloc::PageAllocator;
 use crate::base::event::Trace;
 use crate::base::ids::MemcgId;
+use crate::slab::object::Object;
 use crate::swap::pool::Pool;
 use crate::swap::slot::SwapSlot;
 use crate::version::rules::{Rules, Zswap as Rule};
@@ -28,6 +30,8 @@ pub(crate) struct Entry {
     pub(crate) bytes: u16,
     /// Who pays for it.
     pub(crate) memcg: MemcgId,
+    /// The entry itself.
+    pub(crate) object: Object,
     /// Its place on its list: the lowest is the oldest.
     place: u64,
     /// It has not come to the end of its list yet.
@@ -122,11 +126,12 @@ impl Zswap {
         slot: SwapSlot,
         bytes: u16,
         memcg: MemcgId,
+        object: Object,
     ) -> bool {
         if !self.pool.store(alloc, cpu, bytes) {
             return false;
         }
-        let entry = Entry { bytes, memcg, place: self.next_place, referenced: true };
+        let entry = Entry { bytes, memcg, object, place: self.next_place, referenced: true };
         self.next_place += 1;
         let before = self.entries.insert(slot, entry);
         assert!(before.is_none(), "{slot:?} is stored twice");

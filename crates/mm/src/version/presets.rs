@@ -419,6 +419,7 @@ const RULES_72: Rules = RULES_612.edited(&[
     Rule::Preemption(Preemption::Lazy),
     Rule::SlotCache(SlotCache::Off),
     Rule::SwapTurns(SwapTurns::PerCluster),
+    Rule::SwapShadows(SwapShadows::InTables),
     Rule::Ext4Folios(Ext4Folios::Large),
     Rule::ReadaheadOrder(ReadaheadOrder::OfFile),
     Rule::RangeReadahead(RangeReadahead::Request4M),

@@ -10,6 +10,7 @@ use mm::base::ids::AnonId;
 use mm::base::vmstat::VmEvent;
 use mm::lru::lists::LruList;
 use mm::swap::areas::{AreaKind, AreaSpec};
+use mm::version::geometry::Cache;
 use mm::version::rules::{HugeSwap, Rule, SlotCache, SwapReadahead, SyncSwap, ZeroPages, ZramRequests};
 
 use crate::swap_worlds::{DISK, Swapping, ZRAM};
@@ -72,6 +73,20 @@ fn since_5_9_a_young_page_is_kept_once_and_swapped_out_at_its_second_sight() {
         drawn(&scene, anon, 100)[32..].to_owned(),
         format!("{}{}", "m".repeat(32), "s".repeat(32)) + "mmmm"
     );
+}
+
+/// A cluster of 256 slots takes 2,568 bytes in guests of 7.2, and what says where its pages are is in there.
+#[test]
+fn since_6_18_the_swap_cache_is_part_of_tables_that_no_shrinker_sees() {
+    for (kernel, nodes, tables) in [("linux-6.12", 8, 0), ("linux-7.2", 1, 7)] {
+        let (mut scene, anon) = written(kernel, DISK, &[], 400);
+        let objects = |scene: &Swapping, cache| scene.world.mem.core.slabs.objects(cache);
+        let before = objects(&scene, Cache::TreeNode);
+        page_out(&mut scene, anon, 0, 400);
+        let found = [Cache::TreeNode, Cache::SwapTable].map(|cache| objects(&scene, cache));
+        assert_eq!(found, [before + nodes, tables], "{kernel}");
+        scene.world.mem.check().expect("sound");
+    }
 }
 
 #[test]

@@ -352,7 +352,8 @@ fn every_version_decides_as_its_sources_say() {
       HugeSwap(Whole): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2
     shadows of swapped-out pages
       SwapShadows(Kept): 2.6.32 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1
-      SwapShadows(Shrunk): 6.12 7.2
+      SwapShadows(Shrunk): 6.12
+      SwapShadows(InTables): 7.2
     MADV_FREE
       LazyFree(Unknown): 2.6.32
       LazyFree(Heeded): 4.19 4.20-rc1 5.3 5.4 5.5 5.7 5.10 6.1 6.12 7.2

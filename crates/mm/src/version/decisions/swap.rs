@@ -75,6 +75,8 @@ decisions! {
         Kept,
         /// The shrinker of shadows takes them, too (6.12).
         Shrunk,
+        /// They lie in tables of clusters of slots, as the swap cache does, until those are free (6.18).
+        InTables,
     }
 
     /// Pages that a program said it does not need (`MADV_FREE`; SWAP 2.8).
