@@ -145,7 +145,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             return Err(errno);
         }
         self.log_create(process, &inode).await;
-        if self.shared.filesystem.flusher_writes_inodes() {
+        // A new file of ext4 is in the journal, and is to be written by nobody else until it has data.
+        if is_directory && self.shared.filesystem.flusher_writes_inodes() {
             self.mem(|mem| mem.set_inode_dirty(inode.mapping, true));
             self.note_dirty_inode(&inode, process.memcg());
         }

@@ -6,7 +6,7 @@ use kernel::{Errno, Filesystem, Machine, Process, WaitReason};
 use mm::fs::inode::VfsLru;
 use sim::SimKernel;
 use units::random::Stream;
-use units::{Bytes, Nanos, Seed};
+use units::{Bytes, CpuId, Nanos, Seed};
 
 use crate::writing::{MIB, World, run_checked};
 
@@ -195,6 +195,31 @@ fn names_are_those_of_a_map_of_paths_whatever_leaves_memory() {
                 assert_eq!(counts(&kernel), (0, 0, 0, 0), "nobody uses anything");
             });
         }
+    }
+}
+
+/// Of 3,000 empty files that guests of 5.10 to 7.2 make on ext4, `drop_caches` leaves four inodes; of 1,000 directories
+/// all, until they are written.
+#[test]
+fn inodes_of_new_files_of_ext4_may_leave_memory_and_those_of_directories_when_they_were_written() {
+    for kernel in ["linux-5.10", "linux-7.2"] {
+        World::new(kernel, 64 * MIB).run(|kernel, process| async move {
+            let before = counts(&kernel).2;
+            for number in 0..30 {
+                drop(kernel.open(&process, &format!("file {number}"), true).await.expect("a new file"));
+            }
+            for number in 0..10 {
+                kernel.make_dir(&process, &format!("directory {number}")).await.expect("a new directory");
+            }
+            // As `drop_caches` does, without the `sync` before it.
+            let drop_slab = || kernel.mem(|mem| mem.drop_slab(CpuId(0)));
+            assert_eq!(counts(&kernel).2, before + 40);
+            drop_slab();
+            assert_eq!(counts(&kernel).2, before + 10, "those of the directories are dirty");
+            kernel.sync().await;
+            drop_slab();
+            assert_eq!(counts(&kernel).2, before);
+        });
     }
 }
 

@@ -65,7 +65,7 @@ fn waits_of_writers(files: [&'static str; 2]) -> Nanos {
 #[test]
 fn writers_of_one_file_wait_for_each_others_pauses_and_those_of_two_do_not() {
     let (one, two) = (waits_of_writers(["a", "a"]), waits_of_writers(["a", "b"]));
-    assert!(one > Nanos::from_millis(50) && two == Nanos::ZERO, "{one:?}, {two:?}");
+    assert!(one > Nanos::from_millis(40) && two == Nanos::ZERO, "{one:?}, {two:?}");
 }
 
 /// How long somebody who reads a page of a file waits for its writer.
