@@ -52,6 +52,7 @@ const TRIED_FIRST: &[(&str, &str, &str)] = &[
     ("ProtectedScan(Whole) / ProtectedScan(Scaled)", "limits and protection", "linux-5.10"),
     ("ProtectedScan(Whole) / ProtectedScan(ScaledAndSkipped)", "limits and protection", "linux-7.2"),
     ("ProtectedScan(Scaled) / ProtectedScan(ScaledAndSkipped)", "limits and protection", "linux-7.2"),
+    ("SlabCredit(AllReclaim) / SlabCredit(GlobalOnly)", "small files on ext4", "linux-6.12"),
     ("SlabCredit(", "small files on ext4", "linux-7.2"),
     ("DeferredSlab(", "limits and protection", "linux-7.2"),
     ("SlabDebt(", "limits and protection", "linux-7.2"),
@@ -83,6 +84,7 @@ const TRIED_FIRST: &[(&str, &str, &str)] = &[
     ("MappedHits(", "mapped files", "linux-7.2"),
     ("InodeLru(", "limits and protection", "linux-7.2"),
     ("Throttle(", "small files on XFS", "linux-7.2"),
+    ("PassMeasure(Scanned) / PassMeasure(ScannedOrFreed)", "small files on ext4", "linux-7.2+lru-gen"),
     ("PassMeasure(", "small files on ext4", "linux-6.12"),
     ("Writepage(Anyone) / Writepage(Never)", "limits and protection", "linux-2.6.32"),
     ("Writepage(Anyone) / Writepage(Kswapd)", "limits and protection", "linux-2.6.32"),
@@ -121,7 +123,7 @@ const TRIED_FIRST: &[(&str, &str, &str)] = &[
     ("RemovedGroup(", "limits and protection", "linux-7.2"),
     ("ReclaimCounts(GlobalAndRefill) / ReclaimCounts(Global)", "writes on ext4", "linux-6.12"),
     ("ReclaimCounts(", "limits and protection", "linux-7.2"),
-    ("KswapdHope(", "small files on XFS", "linux-6.1+lru-gen"),
+    ("KswapdHope(", "small files on XFS", "linux-5.10"),
     ("LruCost(Rotations) / LruCost(Io)", "swapping below limits", "linux-2.6.32"),
     ("LruCost(Rotations) / LruCost(IoAndRotations)", "swapping below limits", "linux-7.2"),
     ("LruCost(Io) / LruCost(IoAndRotations)", "swapping below limits", "linux-7.2"),
@@ -150,17 +152,20 @@ const TRIED_FIRST: &[(&str, &str, &str)] = &[
     ("ReserveUsers(Atomic) / ReserveUsers(NonBlocking)", "small files on XFS", "linux-6.1"),
     ("ReserveCount(", "atomic requests", "linux-6.1"),
     ("CompactSearch(None) / CompactSearch(Any)", "huge pages on ext4", "linux-5.10"),
-    ("CompactSearch(None) / CompactSearch(UpperHalf)", "small files on XFS", "linux-6.1"),
+    ("CompactSearch(None) / CompactSearch(UpperHalf)", "writes on XFS", "linux-6.1"),
     ("CompactSearch(Any) / CompactSearch(UpperHalf)", "writes on XFS", "linux-6.1"),
     ("ProactiveCompaction(None) / ProactiveCompaction(Uncounted)", "small files on XFS", "linux-6.1"),
     ("ProactiveCompaction(None) / ProactiveCompaction(Counted)", "swapping below limits", "linux-6.12"),
     ("ProactiveCompaction(Uncounted) / ProactiveCompaction(Counted)", "small files on XFS", "linux-6.1+lru-gen"),
     ("RangeReadahead(Whole) / RangeReadahead(Request1280K)", "mapped files", "linux-2.6.32"),
+    ("RangeReadahead(Whole) / RangeReadahead(Request4M)", "mapped files", "linux-7.2+lru-gen"),
     ("RangeReadahead(", "mapped files", "linux-7.2"),
     ("ReadaheadGap(", "page cache on ext4", "linux-7.2+lru-gen"),
     ("ReadaheadPosition(LastPage) / ReadaheadPosition(EndOfBatch)", "page cache on XFS", "linux-2.6.32"),
     ("ReadaheadPosition(EndOfBatch) / ReadaheadPosition(EndOfCall)", "limits and protection", "linux-7.2"),
     ("LogVectors(", "small files on XFS", "linux-7.2"),
+    ("BoostFailure(", "small files on XFS", "linux-7.2"),
+    ("QuotaRest(", "swapping below limits", "linux-7.2"),
 ];
 
 /// A run that somebody makes once, and others wait for.
@@ -220,7 +225,7 @@ fn pairs() -> Vec<(&'static str, Rule, Rule)> {
 }
 
 /// Pairs that no scene tells apart, by how their text begins, and who holds them instead.
-const UNSEEN: [(&str, &str); 19] = [
+const UNSEEN: [(&str, &str); 17] = [
     // MECHANISMS 8.3 counts at most a group's usage as claimed, in both. So siblings never claim more
     // than their parent has, unless they grow between two steps of one walk.
     ("SiblingShares(", "mm::cgroup::protection"),
@@ -234,10 +239,6 @@ const UNSEEN: [(&str, &str); 19] = [
     ("FileBalance(MoreThanInactive) / FileBalance(ByMemorySize)", "mm::reclaim::pass"),
     // A boost of these zones is worked off by passes that meet their targets, before the priority gets to 10.
     ("BoostEffort(", "mm::decide::kswapd_scenes"),
-    // kswapd would have to fail 16 times, or a boost to find nothing to free.
-    ("BoostFailure(", "mm::decide::balance"),
-    // A visit would have to meet its target with much of both quotas left, which 16 MiB do not give.
-    ("QuotaRest(", "mm::anon_balance"),
     // One cgroup would have to be out of swap and another, for which reclaim works, not, at a refault.
     ("RefaultSwap(", "mm::lru::anon_scenes"),
     // More pages than a scene has.

@@ -6,7 +6,7 @@
 //! within bounded simulated time and ends, and a second run of the same seed, without checks, on the executor's fast
 //! path and with neighbouring pages at once, does the same.
 //!
-//! `PAGETIDE_WORLDS=5000 cargo test -p pagetide-sim --release --lib every_world` runs more of them;
+//! `PAGETIDE_WORLDS=5000 cargo test -p pagetide-stories --release every_world` runs more of them;
 //! `PAGETIDE_WORLD=17` runs that one. Next: [`world`] draws the machine, [`program`] and [`task`]
 //! what runs on it, [`liveness`] is the oracle of waits, [`hangs`] what it must find.
 
