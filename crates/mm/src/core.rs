@@ -250,13 +250,11 @@ impl<T: Trace> Core<T> {
                 ObjectAlloc::NeedsCharge { .. } => unreachable!("the root is not charged"),
                 ObjectAlloc::NeedsSlab => {
                     let (order, mobility) = self.slabs.request(cache);
-                    let gfp = Gfp(Gfp::KSWAPD_RECLAIM.0 | mobility.0);
                     let least = self.slabs.layout(cache).least_order;
-                    let mut block = self.alloc.alloc(cpu, gfp, order, AllocFlags::NO_WATERMARKS).page;
-                    if block.is_none() && least < order {
-                        block = self.alloc.alloc(cpu, gfp, least, AllocFlags::NO_WATERMARKS).page;
-                    }
-                    self.grow_slab(cpu, cache, MemcgId::ROOT, block?);
+                    let gfp = Gfp::KSWAPD_RECLAIM | mobility;
+                    let mut block = |order| self.alloc.alloc(cpu, gfp, order, AllocFlags::NO_WATERMARKS).page;
+                    let found = block(order).or_else(|| if least < order { block(least) } else { None })?;
+                    self.grow_slab(cpu, cache, MemcgId::ROOT, found);
                 }
             }
         }

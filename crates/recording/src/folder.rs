@@ -61,15 +61,6 @@ mod tests {
 
     use super::*;
 
-    fn names_in(folder: &Path) -> Vec<String> {
-        let mut names: Vec<String> = fs::read_dir(folder)
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
-        names.sort();
-        names
-    }
-
     #[test]
     fn a_failed_write_leaves_nothing_behind() {
         let parent = tempfile::tempdir().unwrap();
@@ -81,6 +72,8 @@ mod tests {
         let error = partial.rename_to(&target).unwrap_err();
         assert!(matches!(error, RecordingError::Exists { .. }), "{error}");
         drop(partial);
-        assert_eq!(names_in(parent.path()), ["raced"]);
+        let names: Vec<_> =
+            fs::read_dir(parent.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["raced"]);
     }
 }

@@ -3,7 +3,7 @@
 //! The test takes [`Rule::ALL`], so it covers a rule that is added without being told. Any two
 //! answers to one decision are put into the same version, and some scene of [`scenes`] must
 //! run otherwise with one than with the other: in a counter, in `memory.stat`, or in time alone.
-//! `cargo test -p pagetide-sim --lib -- --nocapture every_answer` prints which scene tells
+//! `cargo test -p pagetide-stories -- --nocapture every_answer` prints which scene tells
 //! which pair apart, and by what.
 //!
 //! Versions are tried in this order: those that have one of the two answers, then any, both in the order of

@@ -131,7 +131,7 @@ fn check(seed: u64) -> Digest {
 fn check_world(seed: u64, world: &World) -> Digest {
     let fail = |problem: &str| -> ! {
         panic!(
-            "world {seed}: {problem}\n{world}\nreplay: PAGETIDE_WORLD={seed} cargo test -p pagetide-sim --release --lib every_world"
+            "world {seed}: {problem}\n{world}\nreplay: PAGETIDE_WORLD={seed} cargo test -p pagetide-stories --release every_world"
         )
     };
     // Every event of some worlds, some events of all.

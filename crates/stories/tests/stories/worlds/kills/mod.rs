@@ -12,7 +12,7 @@
 //! ([`storm::Pace`]). In tiny ones as fast as real machines every kernel kills early at times: the disk is not
 //! given the time. There, too, only reclaim without pinned clusters uses up the reserve ([`STARVED`]).
 //!
-//! `PAGETIDE_STORMS=2000 cargo test -p pagetide-sim --release --lib kills` runs more of them.
+//! `PAGETIDE_STORMS=2000 cargo test -p pagetide-stories --release kills` runs more of them.
 
 mod drill;
 mod storm;
