@@ -50,6 +50,8 @@ pub struct Core<T: Trace> {
 pub struct Aged {
     /// A bit for each mapping.
     words: Vec<u64>,
+    /// How many they are.
+    count: u32,
 }
 
 impl Aged {
@@ -62,7 +64,14 @@ impl Aged {
         if self.words.len() <= word {
             self.words.resize(word + 1, 0);
         }
+        self.count += u32::from(self.words[word] & bit == 0);
         self.words[word] |= bit;
+    }
+
+    /// Whether there are any.
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
     }
 
     /// Whether it is one of them; it is none then.
@@ -72,6 +81,7 @@ impl Aged {
         let Some(word) = self.words.get_mut(word) else { return false };
         let was = *word & bit != 0;
         *word &= !bit;
+        self.count -= u32::from(was);
         was
     }
 }

@@ -5,13 +5,14 @@
 //! they were caused. Nothing else (no address, no hash) takes part, hence the order is the same
 //! on every machine.
 //!
-//! Entries are never removed from the middle. A timer that is no longer wanted stays until it
-//! comes up and its generation shows that it is stale; when stale entries outnumber the live
-//! ones, all are swept at once.
+//! A CPU is at one thing at a time, and most that CPUs do takes about as long: what they end is a queue, where the next
+//! one is put from its end. All else is in a heap, where entries are never removed from the middle. A timer that is no
+//! longer wanted stays until it comes up and its generation shows that it is stale; when stale entries outnumber the
+//! live ones, all are swept at once.
 //!
 //! Read next: `engine/core.rs`, which takes the entries out.
 
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// A time that never comes.
 pub(crate) const FOREVER: u64 = u64::MAX;
@@ -104,14 +105,12 @@ impl Ord for Entry {
 }
 
 /// All events to come.
-///
-/// Taking an event leaves its entry at the top of the heap as a hole, which the next addition
-/// fills: one walk down the heap instead of two, and none if what is added is next to happen.
 #[derive(Debug, Default)]
 pub(crate) struct Agenda {
+    /// Those of devices and timers.
     heap: BinaryHeap<Entry>,
-    /// Whether the top of the heap has been taken. Then the heap is not empty.
-    hole: bool,
+    /// When CPUs end what they are at, and which, in order: of two at one time the one that was added first.
+    segments: VecDeque<(u64, u16)>,
     counter: u64,
     stale: usize,
 }
@@ -120,48 +119,48 @@ pub(crate) struct Agenda {
 const SWEEP_ABOVE: usize = 1024;
 
 impl Agenda {
+    /// Adds an event of a device or a timer.
     pub(crate) fn add(&mut self, time: u64, class: Class, target: u32, detail: u32) {
-        let entry = Entry::new(time, class, self.counter, target, detail);
+        assert!(class != Class::CpuSegment, "what CPUs end is in another place");
         self.counter += 1;
         assert!(self.counter < (1 << COUNTER_BITS), "the event counter would reach the class bits");
-        if std::mem::take(&mut self.hole) {
-            *self.heap.peek_mut().expect("a hole is in a heap") = entry;
+        self.heap.push(Entry::new(time, class, self.counter, target, detail));
+    }
+
+    /// Adds the end of what a CPU is at.
+    #[inline]
+    pub(crate) fn add_segment(&mut self, time: u64, cpu: u16) {
+        let later = self.segments.iter().rev().take_while(|&&(end, _)| end > time).count();
+        if later == 0 {
+            self.segments.push_back((time, cpu));
         } else {
-            self.heap.push(entry);
+            self.segments.insert(self.segments.len() - later, (time, cpu));
         }
     }
 
     /// The next event, which stays where it is.
     #[inline]
     pub(crate) fn peek(&self) -> Option<Entry> {
-        if !self.hole {
-            return self.heap.peek().copied();
-        }
-        // The next one after the top of a binary heap is one of its two children.
-        match *self.heap.as_slice() {
-            [_, left, right, ..] => Some(left.max(right)),
-            [_, only] => Some(only),
-            _ => None,
+        match (self.heap.peek(), self.segments.front()) {
+            (Some(&entry), Some(&(end, _))) if entry.time <= end => Some(entry),
+            (_, Some(&segment)) => Some(ending(segment)),
+            (entry, None) => entry.copied(),
         }
     }
 
     /// The time of the next event; the end of time when there is none.
     #[inline]
     pub(crate) fn next_time(&self) -> u64 {
-        self.peek().map_or(FOREVER, Entry::time)
+        let end = self.segments.front().map_or(FOREVER, |&(end, _)| end);
+        self.heap.peek().map_or(end, |entry| entry.time.min(end))
     }
 
+    /// Takes the next event, which [`Self::peek`] has shown.
     #[inline]
-    pub(crate) fn take(&mut self) -> Option<Entry> {
-        self.close_hole();
-        let next = self.heap.peek().copied();
-        self.hole = next.is_some();
-        next
-    }
-
-    fn close_hole(&mut self) {
-        if std::mem::take(&mut self.hole) {
-            self.heap.pop();
+    pub(crate) fn take(&mut self, next: Entry) {
+        match next.class() {
+            Class::CpuSegment => drop(self.segments.pop_front()),
+            Class::DeviceDone | Class::Timer => drop(self.heap.pop()),
         }
     }
 
@@ -181,9 +180,8 @@ impl Agenda {
         self.stale > SWEEP_ABOVE && self.stale * 2 > self.heap.len()
     }
 
-    /// Drops every entry for which `live` is false.
+    /// Drops every entry of a timer or device for which `live` is false.
     pub(crate) fn sweep(&mut self, live: impl Fn(Entry) -> bool) {
-        self.close_hole();
         self.heap.retain(|&entry| live(entry));
         self.stale = 0;
     }
@@ -194,8 +192,14 @@ impl Agenda {
 
     /// Every entry, in no particular order: for checks.
     pub(crate) fn entries(&self) -> impl Iterator<Item = Entry> {
-        self.heap.as_slice().iter().skip(usize::from(self.hole)).copied()
+        self.heap.iter().copied().chain(self.segments.iter().copied().map(ending))
     }
+}
+
+/// The end of what a CPU is at: its counter is its place in the queue.
+#[inline]
+fn ending((time, cpu): (u64, u16)) -> Entry {
+    Entry::new(time, Class::CpuSegment, 0, cpu.into(), 0)
 }
 
 #[cfg(test)]
@@ -203,46 +207,67 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn take(agenda: &mut Agenda) -> Option<Entry> {
+        let next = agenda.peek()?;
+        agenda.take(next);
+        Some(next)
+    }
+
     fn drain(agenda: &mut Agenda) -> Vec<u32> {
-        std::iter::from_fn(|| agenda.take().map(Entry::target)).collect()
+        std::iter::from_fn(|| take(agenda).map(Entry::target)).collect()
     }
 
     #[test]
     fn at_one_tick_devices_come_before_timers_before_cpus_and_each_class_is_first_come_first_served() {
         let mut agenda = Agenda::default();
         for (time, class, target) in [
-            (9, Class::DeviceDone, 6),
+            (9, Class::DeviceDone, 10),
             (5, Class::CpuSegment, 4),
-            (5, Class::CpuSegment, 5),
-            (5, Class::Timer, 2),
-            (5, Class::DeviceDone, 1),
-            (5, Class::Timer, 3),
+            (5, Class::CpuSegment, 3),
+            (5, Class::Timer, 8),
+            (5, Class::DeviceDone, 7),
+            (5, Class::Timer, 9),
             (4, Class::CpuSegment, 0),
         ] {
-            agenda.add(time, class, target, 0);
+            match class {
+                Class::CpuSegment => agenda.add_segment(time, target as u16),
+                _ => agenda.add(time, class, target, 0),
+            }
         }
-        assert_eq!(drain(&mut agenda), [0, 1, 2, 3, 4, 5, 6]);
+        assert_eq!(drain(&mut agenda), [0, 7, 8, 9, 4, 3, 10]);
     }
+
+    const CPUS: u16 = 4;
 
     proptest! {
         /// Any mixture of adding and taking gives the order that sorting all entries gives.
         #[test]
-        fn the_hole_never_changes_the_order(times in prop::collection::vec((0_u64..20, any::<bool>()), 1..200)) {
+        fn taking_gives_the_order_that_sorting_gives(
+            steps in prop::collection::vec((0_u64..20, 0..CPUS + 2, any::<bool>()), 1..200),
+        ) {
             let mut agenda = Agenda::default();
-            let mut naive: Vec<(u64, u32)> = Vec::new();
-            for (number, (time, take)) in (0_u32..).zip(times) {
-                agenda.add(time, Class::Timer, number, 0);
-                naive.push((time, number));
-                if take {
-                    naive.sort_unstable();
-                    prop_assert_eq!(agenda.next_time(), naive[0].0);
-                    prop_assert_eq!(agenda.take().map(Entry::target), Some(naive.remove(0).1));
-                    prop_assert_eq!(agenda.next_time(), naive.first().map_or(u64::MAX, |next| next.0));
-                    prop_assert_eq!(agenda.entries().count(), naive.len());
+            let mut naive: Vec<(u64, Class, u32, u32)> = Vec::new();
+            for (number, (time, what, takes)) in (0_u32..).zip(steps) {
+                let is_busy = |naive: &[(u64, Class, u32, u32)]| {
+                    naive.iter().any(|&(_, class, _, target)| class == Class::CpuSegment && target == what.into())
+                };
+                if what >= CPUS {
+                    let class = if what == CPUS { Class::Timer } else { Class::DeviceDone };
+                    agenda.add(time, class, number, 0);
+                    naive.push((time, class, number, number));
+                } else if !is_busy(&naive) {
+                    agenda.add_segment(time, what);
+                    naive.push((time, Class::CpuSegment, number, what.into()));
                 }
+                naive.sort_unstable();
+                if takes && !naive.is_empty() {
+                    prop_assert_eq!(agenda.next_time(), naive[0].0);
+                    prop_assert_eq!(take(&mut agenda).map(Entry::target), Some(naive.remove(0).3));
+                }
+                prop_assert_eq!(agenda.next_time(), naive.first().map_or(FOREVER, |next| next.0));
+                prop_assert_eq!(agenda.entries().count(), naive.len());
             }
-            naive.sort_unstable();
-            let rest: Vec<u32> = naive.into_iter().map(|(_, number)| number).collect();
+            let rest: Vec<u32> = naive.into_iter().map(|(_, _, _, target)| target).collect();
             prop_assert_eq!(drain(&mut agenda), rest);
         }
     }

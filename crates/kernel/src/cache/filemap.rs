@@ -55,8 +55,8 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         process.check_alive()?;
         self.machine().charge(CostOp::Syscall, 1);
         let locks = self.readers_lock();
-        if locks {
-            self.lock_file(&file.inode, Hold::Shared).await;
+        if locks && !file.inode.lock.take_at_once(Hold::Shared) {
+            self.wait_for_file(&file.inode, Hold::Shared).await;
         }
         let read = self.read_locked(process, file, offset, len).await;
         if locks {

@@ -32,6 +32,13 @@ pub(crate) struct FileLock {
 }
 
 impl FileLock {
+    /// Takes it if it is free to take, and nobody waits in line.
+    #[inline]
+    pub(crate) fn take_at_once(&self, hold: Hold) -> bool {
+        !self.awaited.get() && self.try_take(hold)
+    }
+
+    #[inline]
     pub(super) fn try_take(&self, hold: Hold) -> bool {
         let now = match (self.held.get(), hold) {
             (Held::Free, Hold::Exclusive) => Held::Exclusive,
@@ -43,6 +50,7 @@ impl FileLock {
         true
     }
 
+    #[inline]
     pub(super) fn give_back(&self) {
         self.held.set(match self.held.get() {
             Held::Shared(readers) if readers > 1 => Held::Shared(readers - 1),

@@ -22,12 +22,13 @@ use crate::machine::{Machine, WaitReason};
 impl<M: Machine, T: Trace> Kernel<M, T> {
     /// `inode_lock`, `inode_lock_shared`.
     pub(crate) async fn lock_file(&self, inode: &Inode, hold: Hold) {
-        if inode.lock.awaited.get() || !inode.lock.try_take(hold) {
+        if !inode.lock.take_at_once(hold) {
             self.wait_for_file(inode, hold).await;
         }
     }
 
     /// Lets go of the lock: the first in line get it.
+    #[inline]
     pub(crate) fn unlock_file(&self, inode: &Inode) {
         inode.lock.give_back();
         if inode.lock.awaited.get() {
@@ -40,7 +41,7 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
         self.shared.filesystem == Filesystem::Xfs
     }
 
-    async fn wait_for_file(&self, inode: &Inode, hold: Hold) {
+    pub(crate) async fn wait_for_file(&self, inode: &Inode, hold: Hold) {
         let has_it = Rc::new(Cell::new(false));
         let queue = {
             let mut waiters = self.shared.file_waiters.borrow_mut();

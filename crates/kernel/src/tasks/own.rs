@@ -30,7 +30,9 @@ impl<M: Machine, T: Trace> Kernel<M, T> {
             self.handle_over_high(process).await;
         }
         self.machine().return_to_user().await;
-        self.program_runs(process).await;
+        if !self.mem(|mem| mem.core.aged.is_empty()) {
+            self.program_runs(process).await;
+        }
     }
 
     /// A program runs: it uses its own pages, and those that it has from `fork`.

@@ -580,7 +580,12 @@ impl Pcp {
     ) {
         let mut left = pages;
         for index in (first..LISTS).chain(0..first) {
-            left = left.saturating_sub(self.free_oldest(index, left, by, frames, area));
+            if left == 0 {
+                break;
+            }
+            if !self.lists[index].is_empty() {
+                left = left.saturating_sub(self.free_oldest(index, left, by, frames, area));
+            }
         }
     }
 

@@ -205,7 +205,7 @@ impl Core {
         if entry.time() > self.limit.get() {
             return Step::LimitReached;
         }
-        state.agenda.take();
+        state.agenda.take(entry);
         assert!(entry.time() >= self.now.get(), "an event lies in the past");
         self.now.set(entry.time());
         match entry.class() {

@@ -167,7 +167,7 @@ impl State {
         cpu.slice_left = self.slice;
         cpu.resched = false;
         cpu.switches += 1;
-        self.agenda.add(now + delay + self.switch_cost, Class::CpuSegment, u32::from(cpu_number), 0);
+        self.agenda.add_segment(now + delay + self.switch_cost, cpu_number);
         self.note_role(now, index);
     }
 
@@ -249,7 +249,7 @@ impl State {
         if task.debt > 0 {
             cpu.segment = task.debt.min(cpu.slice_left);
             cpu.segment_began = now;
-            self.agenda.add(now + cpu.segment, Class::CpuSegment, u32::from(cpu_number), 0);
+            self.agenda.add_segment(now + cpu.segment, cpu_number);
             return None;
         }
         if !task.leaves_cpu() {

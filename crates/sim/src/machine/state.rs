@@ -122,7 +122,7 @@ impl State {
             if is_live(&self.tasks, entry) {
                 return Some(entry);
             }
-            self.agenda.take();
+            self.agenda.take(entry);
             self.agenda.forget_stale();
         }
     }

@@ -28,6 +28,11 @@ impl Buffer {
         Ok(())
     }
 
+    /// Whether it has one.
+    pub(crate) const fn is_mapped(&self) -> bool {
+        self.0.get().is_some()
+    }
+
     /// A call of `len` bytes uses it.
     pub(crate) async fn touch(&self, kernel: &SimKernel, process: &Process, len: u64) -> Result<(), Errno> {
         let Some((mapping, pages)) = self.0.get() else { return Ok(()) };

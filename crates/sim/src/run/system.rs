@@ -448,12 +448,16 @@ impl System for SimSystem {
             Opened::Memory(file) => self.kernel.read_shared(&self.process, file, offset, len).await,
         };
         let read = read.map_err(failed("read", self.name()))?;
-        self.touch_buffer(read).await.map_err(failed("read", self.name()))?;
+        if self.buffer.is_mapped() {
+            self.touch_buffer(read).await.map_err(failed("read", self.name()))?;
+        }
         Ok(read)
     }
 
     async fn write(&self, file: &SimFile, offset: u64, len: u64) -> Result<u64, SystemError> {
-        self.touch_buffer(len).await.map_err(failed("write", self.name()))?;
+        if self.buffer.is_mapped() {
+            self.touch_buffer(len).await.map_err(failed("write", self.name()))?;
+        }
         let written = match &file.file {
             Opened::Disk(file) => self.kernel.write(&self.process, file, offset, len).await,
             Opened::Memory(file) => self.kernel.write_shared(&self.process, file, offset, len).await,
