@@ -6,7 +6,7 @@ use lab::sweep::problem;
 use report::views;
 
 use super::sweep::{begin, run};
-use super::{host_policy, one_backend, plot, request};
+use super::{host_policy, one_backend, plot, request, tell_how_to_go_on};
 use crate::args::AblateArgs;
 use crate::printer::{Failure, Printer};
 
@@ -35,5 +35,8 @@ pub(crate) fn ablate(args: &AblateArgs, printer: &Printer) -> Result<(), Failure
     let view = lab::view(outcomes.iter().filter_map(Ended::recording), args.grid.all, Vec::new());
     printer.document(&views::ablate(&ablation.ablated(&outcomes, view))?, args.grid.format)?;
     plot::draw(&args.grid.plot, outcomes.iter().filter_map(Ended::recording), printer)?;
+    if stopped {
+        tell_how_to_go_on(args.grid.out.as_deref(), printer);
+    }
     error.map_or(Ok(()), |error| Err(error.into()))
 }

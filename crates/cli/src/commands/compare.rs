@@ -9,7 +9,7 @@ use lab::page::{check_writable, write};
 use lab::{HostPolicy, LabError, PlannedRun, fail_if, view};
 use report::{Grid, Group, Limit, Outcome, View, views};
 
-use super::{check_events, host_policy, keep_runs, plot, request, told_of_runs};
+use super::{check_events, host_policy, keep_runs, plot, request, tell_how_to_go_on, told_of_runs};
 use crate::args::{CompareArgs, Events, Format, Style};
 use crate::printer::{Failure, Printer};
 use crate::progress::RunProgress;
@@ -101,13 +101,12 @@ fn compare_kernels(
             // What has finished is shown where it makes a comparison; limits are for all of it.
             let can_go_on = matches!(error, LabError::Interrupted { .. } | LabError::Recording(_));
             if can_go_on && groups.len() > 1 {
-                Told { limits: &[], ..told }.print(args, printer)?;
+                let finished = batch.recordings.iter().flatten().count();
+                let warnings = &[format!("a part of the comparison: {finished} of {} runs", plan.len())];
+                Told { limits: &[], warnings, ..told }.print(args, printer)?;
             }
-            if let (true, Some(out)) = (can_go_on, &args.out) {
-                let out = out.display();
-                printer.warning(&format!(
-                    "what has finished is in `{out}`; the same command with `--resume` goes on"
-                ));
+            if can_go_on {
+                tell_how_to_go_on(args.out.as_deref(), printer);
             }
             Err(error.into())
         }

@@ -40,7 +40,7 @@ pub(crate) use trace::trace;
 pub(crate) use vm::{uml, vm};
 pub(crate) use worlds::worlds;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lab::{Backend, GuestRequest, HostPolicy, KeepRuns, LabError, PlannedRun, Request, Scenario, Subject};
@@ -181,6 +181,15 @@ fn check_events(which: Events, plan: &[PlannedRun]) -> Result<(), LabError> {
             "leave `--events` out, or `--on`",
         )),
         None => Ok(()),
+    }
+}
+
+/// Says how runs that were stopped go on, where they are kept.
+fn tell_how_to_go_on(out: Option<&Path>, printer: &Printer) {
+    if let Some(out) = out {
+        let out = out.display();
+        printer
+            .warning(&format!("what has finished is in `{out}`; the same command with `--resume` goes on"));
     }
 }
 

@@ -11,7 +11,7 @@ use lab::{Ended, LabError, Recording, Request, Subject};
 use report::{SweepRow, SweepRows, views};
 
 use super::replay::check_stdin;
-use super::{dask, guest_request, host_policy, keep_runs, plot};
+use super::{dask, guest_request, host_policy, keep_runs, plot, tell_how_to_go_on};
 use crate::args::{Events, HostArgs, SweepArgs};
 use crate::exit;
 use crate::printer::{Failure, Printer};
@@ -36,6 +36,9 @@ pub(crate) fn sweep(args: &SweepArgs, printer: &Printer) -> Result<u8, Failure> 
         printer.document(&views::sweep(&rows)?, args.grid.format)?;
     }
     plot::draw(&args.grid.plot, outcomes.iter().filter_map(Ended::recording), printer)?;
+    if stopped {
+        tell_how_to_go_on(args.grid.out.as_deref(), printer);
+    }
     problem(&outcomes, stopped).map_or(Ok(exit::DONE), |error| Err(error.into()))
 }
 

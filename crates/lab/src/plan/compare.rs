@@ -69,9 +69,12 @@ pub fn plan(
     if backends.is_empty() {
         backends.push(first.backend.clone());
     }
+    let mut assumed = Vec::new();
     let models: Vec<Option<String>> = match kernels {
         [] if backends == [Backend::Sim] => {
-            default_kernels(first.workload.name())?.into_iter().map(Some).collect()
+            let compared = default_kernels(first.workload.name())?;
+            assumed.extend(left_out(request, &first, &compared));
+            compared.into_iter().map(Some).collect()
         }
         [] => {
             let mut models: Vec<_> = backends.iter().filter(|b| **b != Backend::Sim).map(model_of).collect();
@@ -81,7 +84,6 @@ pub fn plan(
         kernels => kernels.iter().cloned().map(Some).collect(),
     };
     let mut variants: Vec<Variant> = Vec::new();
-    let mut assumed = Vec::new();
     for backend in &backends {
         let (asked, in_vain) = sides.of(backend);
         assumed.extend(in_vain);
@@ -113,6 +115,13 @@ pub fn plan(
             Ok(Comparison { variants, assumed, grid })
         }
     }
+}
+
+/// What is to be said of the kernel of a scenario file that is none of those compared.
+fn left_out(request: &Request, first: &Scenario, compared: &[String]) -> Option<String> {
+    let own = first.kernel.as_ref().filter(|_| !request.subject.is_workload())?.to_string();
+    let told = || format!("`{own}` of the file is none of those compared, {}", compared.join(" and "));
+    (!compared.contains(&own)).then(told)
 }
 
 fn nothing_beside(only: &Variant) -> LabError {

@@ -4,6 +4,7 @@ use workload::scenario::{SEED_DEFAULT, interval_text};
 use workload::small_files::SOURCE_MEMORY;
 use workload::{Backend, Scenario};
 
+use crate::name::written;
 use crate::resolve::defaults::{defaults, is_full};
 use crate::resolve::setting::machine_spec;
 use crate::resolve::texts::shell_quoted;
@@ -11,9 +12,7 @@ use crate::resolve::texts::shell_quoted;
 /// The command that runs `scenario`, with all that differs from the workload's defaults.
 pub fn command(scenario: &Scenario) -> String {
     let spec = scenario.workload.spec();
-    // Where its file lies nobody knows; it is called after the workload as a rule.
-    let file = if spec.file_text().is_some() { ".toml" } else { "" };
-    let mut command = format!("pagetide run {}{file}", spec.name);
+    let mut command = format!("pagetide run {}", shell_quoted(&written::argument(spec)));
     let mut add = |option: &str, value: &str| {
         command.push_str(&format!(" --{option} {}", shell_quoted(value)));
     };

@@ -291,10 +291,8 @@ fn watched(run: &PlannedRun, control: &WorldsControl) -> (Option<Ended>, bool) {
 fn how_it_ended(recording: &Recording) -> (How, Option<String>) {
     match recording.ended_by() {
         None => (How::Done, None),
-        Some(kill) => {
-            let how = if kill.panicked { How::Panicked } else { How::Killed };
-            (how, Some(format!("{} `{}`", how.told(), kill.task)))
-        }
+        Some(kill) if kill.panicked => (How::Panicked, Some(How::Panicked.told().to_owned())),
+        Some(kill) => (How::Killed, Some(format!("{} `{}`", How::Killed.told(), kill.task))),
     }
 }
 

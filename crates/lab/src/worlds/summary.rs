@@ -163,11 +163,18 @@ fn counter(
             .collect::<BTreeSet<_>>()
             .into_iter()
             .collect(),
-        error: middle(&|row| row.error),
+        error: middle_error(counted.clone()),
         real: middle(&|row| median(&row.real)),
         model: middle(&|row| median(&row.model)),
         example: example.seed,
     })
+}
+
+/// Of errors up and down the one of middle size.
+fn middle_error<'a>(rows: impl Iterator<Item = &'a &'a &'a WorldRow>) -> Option<f64> {
+    let mut errors: Vec<f64> = rows.filter_map(|row| row.error).collect();
+    errors.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
+    errors.get(errors.len() / 2).copied()
 }
 
 /// Of each world the counter of `/proc/vmstat` that is off by the most.

@@ -4,6 +4,8 @@
 
 use serde_json::{Value, json};
 
+use stats::describe::median;
+
 use super::worlds::error_text;
 use crate::document::{Block, Cell, Document, Records, Section, Table, row};
 
@@ -113,7 +115,7 @@ fn counters<'a>(evidence: &WorldEvidence, rows: impl Iterator<Item = &'a Evidenc
     let names = [&evidence.real_name, &evidence.model_name].map(String::as_str);
     let mut table = Table::new().texts(["counter"]).amounts(names).amounts(["off", "error"]).breaking_names();
     for counter in rows {
-        let middle = |values: &[f64]| match middle(values) {
+        let middle = |values: &[f64]| match median(values) {
             Some(value) => Cell::Number(value),
             None => Cell::None,
         };
@@ -121,13 +123,6 @@ fn counters<'a>(evidence: &WorldEvidence, rows: impl Iterator<Item = &'a Evidenc
         table.push(row![&counter.counter, real, model, Cell::Number(counter.off), error_text(counter.error)]);
     }
     table
-}
-
-/// The middle one; of two in the middle the first.
-fn middle(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len().checked_sub(1)? / 2).copied()
 }
 
 /// Those of a kind, the ones that are off by the most first.
@@ -143,7 +138,7 @@ fn others(evidence: &WorldEvidence, kind: &str, heading: &str) -> Option<Section
 fn parted(evidence: &WorldEvidence, parting: &Parting) -> Section {
     let heading = match parting.at_seconds {
         Some(at) => format!("samples part at {at:.3} s"),
-        None => "no sample is more than 10 % off".to_owned(),
+        None => "no sample is more than 10 % off, small differences aside".to_owned(),
     };
     let mut table = Table::new()
         .texts(["since the beginning, s"])
