@@ -101,6 +101,9 @@ impl CaptureError {
                 "`systemctl list-units` lists those that there are; or name a process with `--attach PID`".to_owned()
             }
             Self::NoProcess { .. } => "`ps` lists those that there are".to_owned(),
+            Self::NotOurs { .. } if rustix::process::getuid().is_root() => {
+                "start it with `pagetide capture -o FILE -- COMMAND`, or end what follows it".to_owned()
+            }
             Self::NotOurs { pid, .. } => format!(
                 "a process can be followed by its own user: `sudo pagetide capture -o FILE --attach {pid}`, or start it \
                  with `pagetide capture -o FILE -- COMMAND`"

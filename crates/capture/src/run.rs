@@ -215,12 +215,16 @@ pub(crate) fn left(
     let rows = follower.rows_from(0, 0, 0);
     let sampled_every_ns =
         options.sample.map_or(0, |every| u64::try_from(every.as_nanos()).unwrap_or(u64::MAX));
+    let mut gaps = follower.told_gaps();
+    if options.sample.is_none() {
+        gaps.push("memory was not looked at: what the program used of its own, and of mappings".to_owned());
+    }
     let trace = Trace {
         source: "capture".to_owned(),
         command,
         length_ns: follower.now_ns(),
         sampled_every_ns,
-        gaps: follower.told_gaps(),
+        gaps,
         tasks: rows.tasks,
         files: rows.files,
         mappings: rows.mappings,

@@ -320,12 +320,12 @@ fn samples_are_as_far_apart_as_was_asked() {
     ]), @"
     $ run hot-and-stream --mem 64M --param hot=8M --param stream=200M --kernel linux-5.4 --interval 0s
     error: `--interval`: 0s is not from 1ms to 3600s
-    hint: write how long it is from one sample of all counters to the next, such as `100ms`
+    hint: write a time with its unit, such as `100ms`
     exit 1
 
     $ run hot-and-stream --mem 64M --param hot=8M --param stream=200M --kernel linux-5.4 --interval 2h
     error: `--interval`: 7200s is not from 1ms to 3600s
-    hint: write how long it is from one sample of all counters to the next, such as `100ms`
+    hint: write a time with its unit, such as `100ms`
     exit 1
 
     $ run hot-and-stream --mem 64M --param hot=8M --param stream=200M --kernel linux-5.4 --interval often
@@ -339,7 +339,7 @@ fn samples_are_as_far_apart_as_was_asked() {
 
     $ record --interval 1us -- true
     error: `--interval`: 1us is not from 1ms to 3600s
-    hint: write how long it is from one sample of all counters to the next, such as `100ms`
+    hint: write a time with its unit, such as `100ms`
     exit 1
     ");
 }

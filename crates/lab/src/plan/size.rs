@@ -248,6 +248,6 @@ impl Search<'_> {
         };
         sized.notes.splice(0..0, self.disk);
         sized.notes.extend(self.not_verified);
-        Ok((sized, interrupted.or(not_kept)))
+        Ok((sized, interrupted.or(not_kept).or(self.not_checked)))
     }
 }

@@ -220,6 +220,20 @@ fn memory_is_touched_taken_back_in_parts_and_shared() {
 /// ```text
 ///   limit 6 MiB    a process and its child write to 4 MiB: the same pages, or a copy each
 /// ```
+/// What a linker relocated is protected when a running program is attached to, and its pages are copies.
+#[test]
+fn pages_of_a_private_file_mapping_that_was_protected_since_are_copied() {
+    let mut story = Story::of(&[(NONE, 0)]);
+    let file = story.file(64 << 10);
+    let (len, shared, writable, executable) = (64 << 10, false, false, false);
+    story.0.mappings.push(TraceMapping { file, file_offset: 0, len, shared, writable, executable });
+    story.then(0, OperationKind::Map, 0, 0, len);
+    story.then(0, OperationKind::Dirty, 0, 0, 16 << 10);
+    let result = story.told(&[]);
+    assert_eq!(result.kill, None);
+    assert!(result.counters["pgfault"] >= 4, "{:?}", result.counters);
+}
+
 #[test]
 fn memory_that_processes_share_is_there_once() {
     let killed = |shared: bool, part: u64| {

@@ -210,10 +210,7 @@ impl ScenarioProblem {
             Self::NotToml(_) => {
                 Some("a line is `key = 5` or `key = \"text\"`; `--dry-run` prints a whole file".to_owned())
             }
-            Self::IntervalOutOfRange { .. } => Some(
-                "write how long it is from one sample of all counters to the next, such as `100ms`"
-                    .to_owned(),
-            ),
+            Self::IntervalOutOfRange { .. } => Some("write a time with its unit, such as `100ms`".to_owned()),
             // A number without a unit is bytes, and what was meant hardly so.
             Self::MemOutOfRange { mem, .. } => (MEM_MIN.0 >> 20..1 << 20)
                 .contains(&mem.0)

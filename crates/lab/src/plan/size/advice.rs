@@ -44,7 +44,7 @@ impl Search<'_> {
                 high: high.get(),
                 max: max.get(),
                 low: low.get(),
-                too_small: place.checked_sub(1).map(|below| points[below].limit.get()),
+                too_small: first.checked_sub(1).map(|below| points[below].limit.get()),
                 headroom,
                 run_as_set: Some(run_as_set),
                 low_is_knee: knee == Some(low) && low < high || knee == Some(high),

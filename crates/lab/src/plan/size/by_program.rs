@@ -71,14 +71,12 @@ impl Search<'_> {
     ///
     /// # Errors
     /// The model cannot be run at a limit; it was stopped during the runs without a limit. What else keeps the program
-    /// from being checked is a note.
+    /// from being checked is told once all that was found is shown.
     pub(super) fn check_by_program(&mut self) -> Result<(), LabError> {
         let start = self.advice.as_ref().map_or(self.held, |advice| Bytes(advice.high));
         let Some((shown, command)) = self.command_of_program() else {
-            self.not_verified.push(
-                "Not checked: the trace does not name a command that can be run again; name it after `--`."
-                    .to_owned(),
-            );
+            let message = "not checked: the trace does not name a command that can be run again";
+            self.not_checked = Some(LabError::refused(message, "name it after `--`"));
             return Ok(());
         };
         let begun = Bench::begin(self, command);
@@ -89,8 +87,8 @@ impl Search<'_> {
                 return Ok(());
             }
             Err(error) => {
-                let hint = error.hint().map_or_else(String::new, |hint| format!("; {hint}"));
-                self.not_verified.push(format!("Not checked with the program itself: {error}{hint}."));
+                let message = format!("not checked with the program itself: {error}");
+                self.not_checked = Some(LabError::refused(message, error.hint().unwrap_or_default()));
                 return Ok(());
             }
         };
@@ -190,7 +188,7 @@ impl<'a> Bench<'a> {
         let mut bench = Self { room, command, cold, target, base: Vec::new(), repeats: 1, search };
         let first = bench.once(None, LONGEST)?;
         if matches!(first.end, LimitedEnd::Exited(126 | 127)) {
-            let message = format!("the command cannot be run here: {}", last_line(&first.output));
+            let message = format!("the command cannot be run here: {}", said_of(&first.output));
             return Err(LabError::refused(
                 message,
                 "go where it was captured, or name the command after `--`",
@@ -333,6 +331,8 @@ fn point(limit: Option<Bytes>, runs: &[Limited], keeps: bool) -> CheckedPoint {
     }
 }
 
-fn last_line(text: &str) -> &str {
-    text.lines().last().unwrap_or("it says nothing")
+/// What the shell that was to become the command said last, without where it stands itself.
+fn said_of(text: &str) -> &str {
+    let last = text.lines().last().unwrap_or("it says nothing");
+    last.split_once("exec: ").map_or(last, |(_, said)| said)
 }

@@ -434,6 +434,9 @@ impl SizePlan {
         if request.check_sample {
             command += " --check-sample";
         }
+        for patch in &self.patches {
+            command += &format!(" --patch {}", shell_quoted(&patch.to_string()));
+        }
         if !request.program.is_empty() {
             let words = request.program.iter().map(|word| shell_quoted(&word.to_string_lossy()));
             command += &format!(" -- {}", words.collect::<Vec<_>>().join(" "));

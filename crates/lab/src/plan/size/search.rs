@@ -40,6 +40,8 @@ pub(super) struct Search<'a> {
     pub(super) other_disks: Vec<OtherDisk>,
     /// What must be known of that.
     pub(super) not_verified: Vec<String>,
+    /// Why the program was not run itself.
+    pub(super) not_checked: Option<LabError>,
     pub(super) stopped: bool,
 }
 
@@ -68,6 +70,7 @@ impl<'a> Search<'a> {
             practices: Vec::new(),
             other_disks: Vec::new(),
             not_verified: Vec::new(),
+            not_checked: None,
             stopped: false,
         };
         let Some(base) = search.runs(&[Limits::default()], false)?.pop().flatten() else {

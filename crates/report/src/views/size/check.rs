@@ -15,10 +15,20 @@ pub(super) fn founded(sized: &Sized, advice: &Advice) -> Vec<String> {
             Some(below) => format!("; {} does not", mib(below)),
             None => "; nothing smaller was run".to_owned(),
         };
-        return vec![format!(
-            "memory.high is the least limit run that keeps the target{seeds} (not `{target}`), as does every larger \
-             one{below}"
-        )];
+        let by_itself = sized.points.iter().filter_map(|point| point.limit).filter(|&limit| {
+            advice.too_small.is_none_or(|too_small| limit > too_small) && limit < advice.high
+        });
+        return vec![match by_itself.min() {
+            None => format!(
+                "memory.high is the least limit run that keeps the target{seeds} (not `{target}`), as does every larger \
+                 one{below}"
+            ),
+            Some(limit) => format!(
+                "{} keeps the target by itself{seeds} (not `{target}`), as does every larger limit run{below}; with all \
+                 three set memory.high is the least that does",
+                mib(limit)
+            ),
+        }];
     };
     let below = match advice.too_small {
         Some(below) => format!("at {} it does not", mib(below)),
@@ -33,16 +43,25 @@ pub(super) fn founded(sized: &Sized, advice: &Advice) -> Vec<String> {
     sentences
 }
 
+/// How near limits of a check lie where it ends by itself.
+const NEAR: f64 = 1.08;
+
 /// How the model's curve is to be read after that.
 fn corrected(check: &ProgramCheck, advice: &Advice) -> Option<String> {
     let model = check.model?;
     let factor = advice.high as f64 / model as f64;
-    Some(match (0.93..1.08).contains(&factor) {
-        true => format!("the model said {}, which is as near as limits were run", mib(model)),
-        false => format!(
-            "the model said {}: read the limits of its curve as {factor:.2} times as large, as memory.low was",
-            mib(model)
-        ),
+    let least = advice.too_small.map_or(factor, |below| below as f64 / model as f64);
+    let said = mib(model);
+    Some(if (0.93..NEAR).contains(&factor) {
+        format!("the model said {said}, which is as near as limits were run")
+    } else if factor > least * NEAR + 0.01 {
+        format!(
+            "the model said {said}: the limits of its curve are to be read as {least:.2} to {factor:.2} times as large"
+        )
+    } else {
+        format!(
+            "the model said {said}: read the limits of its curve as {factor:.2} times as large, as memory.low was"
+        )
     })
 }
 

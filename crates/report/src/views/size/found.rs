@@ -73,7 +73,7 @@ pub struct Advice {
     pub max: u64,
     /// `memory.low`.
     pub low: u64,
-    /// The largest limit run that does not keep it.
+    /// The largest limit run that does not keep it by itself.
     pub too_small: Option<u64>,
     /// Percent of `high` that `max` is above it.
     pub headroom: f64,
@@ -239,6 +239,14 @@ pub struct Patch {
     pub name: String,
     /// Its container; none: one that is called as it is, or all.
     pub container: Option<String>,
+}
+
+/// As `--patch` takes it.
+impl fmt::Display for Patch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.kind.name(), self.name)?;
+        self.container.iter().try_for_each(|container| write!(f, "/{container}"))
+    }
 }
 
 /// All that was found of a trace.

@@ -1,5 +1,7 @@
 //! What a size says: sentences and tables.
 
+use std::iter;
+
 use super::check;
 use super::figures::{limit, mib, places, ranged};
 use super::found::{Advice, Sized, SizedPoint, Spread};
@@ -27,15 +29,18 @@ pub(super) fn advised(sized: &Sized) -> (String, Vec<String>) {
                 format!("no limit that was run keeps the target: not `{}`", sized.targets.join("`, nor `"))
             }
         };
-        return ("no recommendation".to_owned(), vec![why]);
+        let patched =
+            sized.patches.iter().map(|patch| format!("no patch of `{patch}`: nothing is recommended"));
+        return ("no recommendation".to_owned(), iter::once(why).chain(patched).collect());
     };
     let Advice { high, max, low, headroom, .. } = advice;
     let heading = format!("memory.high {}, memory.max {}, memory.low {}", mib(*high), mib(*max), mib(*low));
-    let low_said = match advice.low_is_knee {
-        true => {
-            "memory.low is the knee of the curve: of what is below it, each MiB is worth more hits than one on average"
-        }
-        false => "memory.low is memory.high: the curve has no knee below it",
+    let worth = "of what is below it, each MiB is worth more hits than one on average";
+    let is_moved = sized.knee.is_some_and(|knee| knee.limit != *low);
+    let low_said = match (advice.low_is_knee, is_moved) {
+        (true, false) => format!("memory.low is the knee of the curve: {worth}"),
+        (true, true) => format!("memory.low is the knee of the curve, moved as memory.high was: {worth}"),
+        (false, _) => "memory.low is memory.high: the curve has no knee below it".to_owned(),
     };
     let mut sentences = check::founded(sized, advice);
     sentences.extend([
@@ -43,7 +48,7 @@ pub(super) fn advised(sized: &Sized) -> (String, Vec<String>) {
             "memory.max is {headroom} % above it (--headroom): room for reclaim, and for what the trace does not show; \
              a group that uses all of it is killed"
         ),
-        low_said.to_owned(),
+        low_said,
     ]);
     if let Some(run) = &advice.run_as_set {
         let kept = if run.keeps == Some(true) { "keeps" } else { "does not keep" };

@@ -437,7 +437,9 @@ impl<S: System> Player<S> {
         }
         let file = self.file(how.file).await?;
         let offset = how.file_offset + piece.first * PAGE_SIZE;
-        let how = FileMapping { shared: how.shared, writable: how.writable, executable: how.executable };
+        // What is private may have been written to before it was protected, as what a linker relocates is.
+        let writable = how.writable || !how.shared;
+        let how = FileMapping { shared: how.shared, writable, executable: how.executable };
         self.sys.map_file(&file, offset, len, how).await
     }
 }
