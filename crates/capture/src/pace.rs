@@ -9,10 +9,10 @@
 //! usual way that is noise; longer, it is a wait for somebody else, or for the disk where the task has read from one
 //! meanwhile. A task is late by what a look costs it, by its way to us, by what we need, and by its share of the queue.
 //!
-//! The program is late by what its tasks are, divided by how many are at work at a time. [`Pace::now_ns`] is the time
-//! on the wall less that, so all times in a trace are the program's own. A wait is no longer than this time says, so
-//! that who waits for one that is late waits as long as it would have. How many are at work is told by [`Pace::tick`]
-//! from what all tasks ran and how late they were.
+//! The program is late by what its tasks are, divided by how many are at work, or asleep by a timer, at a time.
+//! [`Pace::now_ns`] is the time on the wall less that, so all times in a trace are the program's own. A wait is no longer
+//! than this time says, so that who waits for one that is late waits as long as it would have. How many are at work is
+//! told by [`Pace::tick`] from what all tasks ran and how late they were.
 //!
 //! Left out: that caches are colder after each look; which task waits for which.
 
@@ -39,6 +39,8 @@ pub(crate) struct Arrival {
     pub(crate) backlog_ns: u64,
     /// It stopped, or it asked.
     pub(crate) stopped: bool,
+    /// It slept by a timer before: for nobody else.
+    pub(crate) slept: bool,
 }
 
 /// Something that a thread got when it asked.
@@ -214,7 +216,7 @@ impl Pace {
         ran_ns: Option<u64>,
         ask: impl FnOnce() -> Asleep,
     ) {
-        let Arrival { at_ns, backlog_ns, stopped } = arrival;
+        let Arrival { at_ns, backlog_ns, stopped, slept } = arrival;
         let gap = at_ns.saturating_sub(line.free_ns);
         let ours = line.free_ns.saturating_sub(line.seen_ns);
         line.seen_ns = at_ns;
@@ -242,7 +244,9 @@ impl Pace {
         // Tasks tell one after the other how late they were: for a while they may tell of more than has passed.
         let most = self.wall_ns().saturating_sub(self.told_ns.get()) + AHEAD_NS;
         self.late_ns = most.min(self.late_ns + late.saturating_mul(256) / self.at_work);
-        self.busy_ns += late + own.saturating_sub(std::mem::take(&mut line.counted_ns));
+        // Whom nobody keeps waiting is not late with others, as one at work is not.
+        let by_itself = if slept { waited } else { 0 };
+        self.busy_ns += late + own.saturating_sub(std::mem::take(&mut line.counted_ns)) + by_itself;
         line.own_ns = self.own_at(at_ns);
     }
 
@@ -317,7 +321,7 @@ mod tests {
     }
 
     fn notice(at_us: u64) -> Arrival {
-        Arrival { at_ns: at_us * US, backlog_ns: 0, stopped: false }
+        Arrival { at_ns: at_us * US, backlog_ns: 0, stopped: false, slept: false }
     }
 
     fn new() -> Timeline {
@@ -351,6 +355,17 @@ mod tests {
         assert_eq!(line.take(), (98 + 700) * US);
         pace.seen(&mut line, notice(2000), Some(200 * US), asleep(198, 4096));
         assert_eq!(line.take(), 98 * US);
+    }
+
+    /// 200 us, of which it ran 12.
+    #[test]
+    fn who_sleeps_by_a_timer_is_at_work_and_who_waits_for_others_is_not() {
+        let at_work = |slept: bool| {
+            let (mut pace, mut line) = (pace(), new());
+            pace.seen(&mut line, Arrival { slept, ..notice(200) }, Some(12 * US), Asleep::default);
+            pace.busy_ns
+        };
+        assert_eq!(at_work(true) - at_work(false), 186 * US, "all but its way to us");
     }
 
     /// We stood in the queue for 24 us at four looks; at three of them that was on their way to us.

@@ -27,6 +27,10 @@ const DONT_UNMAP: u32 = 4;
 impl Follower {
     /// A call of a task begins. `tells_end`: its end can be told, too.
     pub(crate) fn enter(&mut self, tid: i32, number: u64, arguments: [u64; 6], tells_end: bool) -> Next {
+        if let Some(task) = self.tasks.get_mut(&tid) {
+            task.sleeps =
+                [libc::SYS_nanosleep, libc::SYS_clock_nanosleep].map(|call| call as u64).contains(&number);
+        }
         let Some(known) = known(number) else { return Next::Done };
         self.settle(tid);
         match (known.read)(arguments) {

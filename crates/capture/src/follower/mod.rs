@@ -122,6 +122,8 @@ struct Task {
     clock: Clock,
     line: Timeline,
     begun: Option<Begun>,
+    /// It has called for a time to pass.
+    sleeps: bool,
     /// It is about to end.
     ending: bool,
 }

@@ -250,7 +250,8 @@ impl Follower {
         self.task_rows.push(TraceTask { tid: tid.cast_unsigned(), parent, process: first, name });
         let mut clock = Clock::of(tid, tid == process);
         let line = self.pace.timeline(clock.ran_ns(), clock.so_far());
-        self.tasks.insert(tid, Task { number, process, clock, line, begun: None, ending: false });
+        self.tasks
+            .insert(tid, Task { number, process, clock, line, begun: None, sleeps: false, ending: false });
     }
 
     fn new_memory(&mut self, memory: Memory) -> u32 {

@@ -11,8 +11,10 @@ const ASKED_MAX: usize = 256;
 impl Follower {
     /// A task has stopped, or has asked; `ours` is the queue of the thread that sees it.
     pub(crate) fn seen(&mut self, tid: i32, got: Got, stopped: bool, ours: &mut OwnQueue) {
-        let arrival = Arrival { at_ns: self.pace.wall_at(got.at), backlog_ns: got.backlog_ns, stopped };
         let Some(task) = self.tasks.get_mut(&tid) else { return };
+        let slept = std::mem::take(&mut task.sleeps);
+        let arrival =
+            Arrival { at_ns: self.pace.wall_at(got.at), backlog_ns: got.backlog_ns, stopped, slept };
         let (clock, line) = (&mut task.clock, &mut task.line);
         let ran = clock.ran_ns();
         self.pace.seen(line, arrival, ran, || clock.asleep(ours));
