@@ -58,21 +58,19 @@ pub use error::{Class, LabError};
 #[cfg(unix)]
 pub use linux::Told;
 pub use mm::base::event::Detail;
-pub use policy::{POLICIES, PolicyError, PolicySpec};
+pub use policy::PolicySpec;
 #[cfg(unix)]
 pub use real::HostPolicy;
+pub use recording::Recording;
 pub use recording::folder::check_new_folder;
-pub use recording::{Recording, RecordingError};
 pub use resolve::command::command;
 pub use resolve::planned::PlannedRun;
 pub use resolve::request::{GuestRequest, Request, Subject, warnings};
-pub use resolve::variant::{Variant, label};
+pub use resolve::variant::label;
 #[cfg(unix)]
 pub use run::kept::KeepRuns;
 pub use run::simulate::{events_of, simulate, simulate_with_events};
 pub use show::heat::heat;
 pub use show::view::{headlines, view};
-pub use workload::UnknownName;
-pub use workload::amount::Warmup;
-pub use workload::replay::{ReplayOptions, Timing};
-pub use workload::scenario::{Backend, Scenario, parse_mem, parse_mem_of};
+pub use workload::replay::ReplayOptions;
+pub use workload::scenario::{Backend, Scenario};

@@ -249,7 +249,7 @@ mod tests {
             let mut naive: Vec<(u64, Class, u32, u32)> = Vec::new();
             for (number, (time, what, takes)) in (0_u32..).zip(steps) {
                 let is_busy = |naive: &[(u64, Class, u32, u32)]| {
-                    naive.iter().any(|&(_, class, _, target)| class == Class::CpuSegment && target == what.into())
+                    naive.iter().any(|&(_, class, _, target)| class == Class::CpuSegment && target == u32::from(what))
                 };
                 if what >= CPUS {
                     let class = if what == CPUS { Class::Timer } else { Class::DeviceDone };

@@ -2,10 +2,8 @@
 //!
 //! Next: [`workload::written`], the language; [`crate::resolve::request`], which runs them.
 
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::path::Path;
 
 use recording::Recording;
 use workload::scenario::ScenarioProblem;
@@ -30,9 +28,6 @@ pub(crate) fn is_one(path: &Path, text: &str) -> bool {
     path.extension() == Some(OsStr::new(FIO)) || workload::written::is_one(text)
 }
 
-/// Where files that were read lie, by the workload file in them.
-static PATHS: Mutex<BTreeMap<&str, PathBuf>> = Mutex::new(BTreeMap::new());
-
 /// What came of a workload file.
 pub(crate) struct Read {
     pub(crate) spec: &'static WorkloadSpec,
@@ -45,22 +40,6 @@ pub(crate) struct Read {
 /// # Errors
 /// The first mistake in it, at its line.
 pub(crate) fn read(path: &Path, text: &str) -> Result<Read, LabError> {
-    let read = read_there(path, text)?;
-    if let Some(text) = read.spec.file_text().filter(|_| is_called_so(path)) {
-        PATHS.lock().unwrap_or_else(PoisonError::into_inner).insert(text, path.to_owned());
-    }
-    Ok(read)
-}
-
-/// What stands for a workload on a command line: its name, or the file where it was read, or where none was, as from a
-/// recording, a file called after it.
-pub(crate) fn argument(spec: &WorkloadSpec) -> String {
-    let Some(text) = spec.file_text() else { return spec.name.to_owned() };
-    let paths = PATHS.lock().unwrap_or_else(PoisonError::into_inner);
-    paths.get(text).map_or_else(|| format!("{}.toml", spec.name), |path| path.display().to_string())
-}
-
-fn read_there(path: &Path, text: &str) -> Result<Read, LabError> {
     let failed = |mistake| failed(path, mistake);
     if path.extension() != Some(OsStr::new(FIO)) {
         let spec = WorkloadSpec::of_file(text).map_err(failed)?;

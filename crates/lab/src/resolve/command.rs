@@ -4,7 +4,6 @@ use workload::scenario::{SEED_DEFAULT, interval_text};
 use workload::small_files::SOURCE_MEMORY;
 use workload::{Backend, Scenario};
 
-use crate::name::written;
 use crate::resolve::defaults::{defaults, is_full};
 use crate::resolve::setting::machine_spec;
 use crate::resolve::texts::shell_quoted;
@@ -12,7 +11,13 @@ use crate::resolve::texts::shell_quoted;
 /// The command that runs `scenario`, with all that differs from the workload's defaults.
 pub fn command(scenario: &Scenario) -> String {
     let spec = scenario.workload.spec();
-    let mut command = format!("pagetide run {}", shell_quoted(&written::argument(spec)));
+    let subject = match &scenario.file {
+        Some(file) => shell_quoted(&file.display().to_string()),
+        // Where its file lies nobody knows; it is called after the workload as a rule.
+        None if spec.file_text().is_some() => format!("{}.toml", spec.name),
+        None => spec.name.to_owned(),
+    };
+    let mut command = format!("pagetide run {subject}");
     let mut add = |option: &str, value: &str| {
         command.push_str(&format!(" --{option} {}", shell_quoted(value)));
     };

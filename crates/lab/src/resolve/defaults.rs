@@ -19,6 +19,7 @@ use crate::resolve::texts::{kernel_named, newest_kernel};
 pub(crate) fn defaults(spec: &'static WorkloadSpec, backend: Backend) -> Result<Scenario, LabError> {
     let mut scenario = Scenario {
         workload: spec.build(spec.defaults())?,
+        file: None,
         kernel: None,
         machine: None,
         mem: None,

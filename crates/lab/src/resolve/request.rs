@@ -196,7 +196,9 @@ impl Request {
             Subject::Written { path, text } => {
                 let read = written::read(path, text)?;
                 of_file = read.told;
-                (self.with_defaults(read.spec, moved_to, &names)?, Vec::new())
+                let mut scenario = self.with_defaults(read.spec, moved_to, &names)?;
+                scenario.file = written::is_called_so(path).then(|| path.clone());
+                (scenario, Vec::new())
             }
             Subject::File(path) => self.read(path, &read_file(path)?, moved_to.as_ref(), &names)?,
             Subject::Text(text) => self.read(Path::new(UNNAMED), text, moved_to.as_ref(), &names)?,

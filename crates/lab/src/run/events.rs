@@ -111,7 +111,6 @@ pub(crate) struct Translator<F> {
     begun: BTreeMap<(TaskId, Lasting), u64>,
     /// By place in [`Name::TEXTS`].
     events: Vec<Option<NameId>>,
-    words: BTreeMap<&'static str, NameId>,
     /// What of pages was told last, and what became of it.
     last: Option<(TaskId, TraceEvent, Event)>,
     /// How blocks are mixed: what was wanted, what the block was, whether it is claimed.
@@ -140,7 +139,6 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
             waits: BTreeMap::new(),
             begun: BTreeMap::new(),
             events: vec![None; Name::TEXTS.len()],
-            words: BTreeMap::new(),
             last: None,
             mixtures: BTreeMap::new(),
         }
@@ -264,25 +262,25 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
             TraceEvent::VmscanLruShrinkInactive { nid, memcg, nr_scanned, nr_reclaimed, scan, file } => {
                 let event = blank.event(self.name(Name::VmscanLruShrinkInactive));
                 let event = self.shrunk(event, nid, memcg, scan, names);
-                let reason = Some(self.word(kind_of_list(file)));
+                let reason = Some(self.names.intern(kind_of_list(file)));
                 Event { pages: nr_scanned, reason, value: Some(i64::from(nr_reclaimed)), ..event }
             }
             TraceEvent::VmscanLruShrinkActive { nid, memcg, nr_scanned, nr_deactivated, scan, file } => {
                 let event = blank.event(self.name(Name::VmscanLruShrinkActive));
                 let event = self.shrunk(event, nid, memcg, scan, names);
-                let reason = Some(self.word(kind_of_list(file)));
+                let reason = Some(self.names.intern(kind_of_list(file)));
                 Event { pages: nr_scanned, reason, value: Some(i64::from(nr_deactivated)), ..event }
             }
             TraceEvent::ShrinkSlabStart { nid, memcg, shrinker, scan } => {
                 self.begun.insert((task, Lasting::Shrinker), blank.own_ns);
                 let event = blank.event(self.name(Name::ShrinkSlabStart));
                 let event = self.shrunk(event, nid, memcg, scan, names);
-                Event { reason: Some(self.word(shrinker_name(shrinker))), ..event }
+                Event { reason: Some(self.names.intern(shrinker_name(shrinker))), ..event }
             }
             TraceEvent::ShrinkSlabEnd { nid, memcg, shrinker, total_scan, scan } => {
                 let event = blank.event(self.name(Name::ShrinkSlabEnd));
                 let event = self.shrunk(event, nid, memcg, scan, names);
-                let reason = Some(self.word(shrinker_name(shrinker)));
+                let reason = Some(self.names.intern(shrinker_name(shrinker)));
                 let event = Event { reason, value: Some(signed(total_scan)), ..event };
                 self.ended(event, blank, task, Lasting::Shrinker)
             }
@@ -324,7 +322,7 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
             }
             TraceEvent::WatermarkBoost { nid, zone, boost } => {
                 let event = blank.event(self.name(Name::WatermarkBoost));
-                let reason = Some(self.word(zone.name()));
+                let reason = Some(self.names.intern(zone.name()));
                 Event { node: Some(nid.0), reason, value: Some(signed(boost)), ..event }
             }
             TraceEvent::PageAllocExtfrag {
@@ -347,12 +345,12 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
             TraceEvent::CompactionBegin { nid, order, sync } => {
                 self.begun.insert((task, Lasting::Compaction), blank.own_ns);
                 let event = blank.event(self.name(Name::CompactionBegin));
-                let reason = Some(self.word(if sync { "sync" } else { "async" }));
+                let reason = Some(self.names.intern(if sync { "sync" } else { "async" }));
                 Event { node: Some(nid.0), order: Some(order.0), reason, ..event }
             }
             TraceEvent::CompactionEnd { nid, order, status, moved } => {
                 let event = blank.event(self.name(Name::CompactionEnd));
-                let (reason, value) = (Some(self.word(status)), Some(signed(moved)));
+                let (reason, value) = (Some(self.names.intern(status)), Some(signed(moved)));
                 let event = Event { node: Some(nid.0), order: Some(order.0), reason, value, ..event };
                 self.ended(event, blank, task, Lasting::Compaction)
             }
@@ -421,7 +419,7 @@ impl<F: FnMut(&Names, &Chunk)> Translator<F> {
             file: Some(self.device(device)),
             page: Some(offset / PAGE_SIZE),
             pages,
-            reason: Some(self.word(kind)),
+            reason: Some(self.names.intern(kind)),
             value: Some(signed(len)),
             ..event
         }
@@ -441,17 +439,6 @@ impl<F> Translator<F> {
     fn name(&mut self, name: Name) -> NameId {
         let place = &mut self.events[name as usize];
         *place.get_or_insert_with(|| self.names.intern(Name::TEXTS[name as usize]))
-    }
-
-    fn word(&mut self, text: &'static str) -> NameId {
-        match self.words.get(text) {
-            Some(&id) => id,
-            None => {
-                let id = self.names.intern(text);
-                self.words.insert(text, id);
-                id
-            }
-        }
     }
 
     fn reason(&mut self, reason: Reason) -> NameId {

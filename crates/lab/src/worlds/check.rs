@@ -290,7 +290,10 @@ pub(super) fn checked(scenario: &Scenario, checks: Checks, stop: &Arc<AtomicBool
             let _ = sender.send(run(&scenario, checks, &own));
         })
     };
-    let Ok(thread) = thread else { return Verdict::Stopped };
+    let thread = match thread {
+        Ok(thread) => thread,
+        Err(error) => return Verdict::Wrong(Kind::Failed, format!("no thread for it: {error}")),
+    };
     loop {
         match over.recv_timeout(LOOK) {
             Ok(Verdict::Stopped) if begin.elapsed() > WALL_MAX => {
@@ -300,7 +303,9 @@ pub(super) fn checked(scenario: &Scenario, checks: Checks, stop: &Arc<AtomicBool
                 let _ = thread.join(); // Panics are caught.
                 return verdict;
             }
-            Err(RecvTimeoutError::Disconnected) => return Verdict::Stopped,
+            Err(RecvTimeoutError::Disconnected) => {
+                return Verdict::Wrong(Kind::Failed, "its thread has ended without a word".to_owned());
+            }
             Err(RecvTimeoutError::Timeout) => {}
         }
         let is_late = begin.elapsed() > WALL_MAX;

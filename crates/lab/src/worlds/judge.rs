@@ -194,17 +194,7 @@ pub fn judge_itself(real: &[f64]) -> Vec<Class> {
     if real.len() < 3 { Vec::new() } else { (0..real.len()).map(by_others).collect() }
 }
 
-/// The middle one, of two in the middle their mean; none of none.
-pub(super) fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let (half, is_even) = (sorted.len() / 2, sorted.len().is_multiple_of(2));
-    match (sorted.get(half)?, is_even) {
-        // Infinite errors have no mean.
-        (&upper, true) if sorted[half - 1] != upper => Some(f64::midpoint(sorted[half - 1], upper)),
-        (&upper, _) => Some(upper),
-    }
-}
+pub(super) use stats::describe::median;
 
 /// What an error says; the console of a guest that crashed comes behind it.
 pub(super) fn first_line(text: &str) -> &str {

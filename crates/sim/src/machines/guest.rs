@@ -234,15 +234,9 @@ pub(super) fn layout(mem: Bytes, kernel: &Version, cpus: u16) -> MemoryLayout {
     let tables = structs + hash_tables(frames - structs - measured.not_hashed);
     let reserved = boot.reserved - (DMA_PAGES - measured.dma_managed);
     let zone = |kind, managed: u64, returned, kept| ZoneLayout {
-        kind,
-        managed: Pages(managed),
         managed_at_boot: Pages(managed - returned),
         kept_by_kernel: Pages(kept),
-        kept_reclaimable: Pages::ZERO,
-        beside: Pages::ZERO,
-        left_free: [0; 10],
-        left_movable: [0; 10],
-        reserved: Pages(0),
+        ..ZoneLayout::new(kind, Pages(managed))
     };
     let dma = zone(ZoneKind::Dma, measured.dma_managed, 0, DMA_KEPT);
     let kept = boot.kept - DMA_KEPT;
@@ -329,15 +323,9 @@ mod tests {
             ("linux-7.2", 256, 49_464, 46_136, 8_319),
         ] {
             let zone = |kind, managed, managed_at_boot, kept| ZoneLayout {
-                kind,
-                managed: Pages(managed),
                 managed_at_boot: Pages(managed_at_boot),
                 kept_by_kernel: Pages(kept),
-                kept_reclaimable: Pages::ZERO,
-                beside: Pages::ZERO,
-                left_free: [0; 10],
-                left_movable: [0; 10],
-                reserved: Pages(0),
+                ..ZoneLayout::new(kind, Pages(managed))
             };
             let dma = if kernel == "linux-5.10" { 3_977 } else { 3_840 };
             let zones =

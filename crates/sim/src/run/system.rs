@@ -275,7 +275,7 @@ impl System for SimSystem {
     /// Time passes when the program next waits or gives way.
     fn compute(&self, length: Nanos) {
         let cost = self.kernel.machine().cost(CostOp::UserMicrosecond);
-        self.worked.work(self.kernel.machine(), Nanos(cost.get() * (length.get() / 1000)));
+        self.worked.work(self.kernel.machine(), Nanos(cost.get() * length.get() / 1000));
     }
 
     async fn spin(&self, length: Nanos) {

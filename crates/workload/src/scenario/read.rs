@@ -89,6 +89,7 @@ fn read(
     let own = moved_to.is_none_or(|other| *other == backend);
     let mut scenario = Scenario {
         workload: file.workload()?,
+        file: None,
         kernel: file.optional("kernel", |text| Ok::<KernelSpec, _>(vocabulary.kernel(text)?))?,
         machine: file.optional("machine", |text| {
             let written_for = |backend: &Backend| is_guest_machine(text, backend);

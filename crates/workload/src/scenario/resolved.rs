@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use units::{Bytes, Nanos, Seed};
 
@@ -19,6 +20,8 @@ use language::params::ParamValue;
 pub struct Scenario {
     /// What runs, with all its parameters.
     pub workload: Workload,
+    /// The file that the workload was read from, for whoever runs it again; no part of what is written of the run.
+    pub file: Option<PathBuf>,
     /// The simulated kernel. A real one is what it is.
     pub kernel: Option<KernelSpec>,
     /// The machine that the kernel runs on, by name; a guest has [one](Backend::guest_machine).

@@ -310,6 +310,7 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
             let swap = swaps[seed as usize % swaps.len()].parse().unwrap();
             Scenario {
                 workload: Workload::new("hot-and-stream", pairs).unwrap(),
+                file: None,
                 kernel: simulated.then(|| WORDS.kernel(kernel).unwrap()),
                 machine: machine.map(str::to_owned),
                 mem: (backend != Backend::Host).then_some(Bytes(mem)),

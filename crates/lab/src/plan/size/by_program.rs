@@ -292,12 +292,7 @@ fn as_recording(label: &str, runs: &[Limited]) -> Recording {
 }
 
 fn median(runs: &[Limited], value: impl Fn(&Limited) -> f64) -> f64 {
-    let mut values: Vec<f64> = runs.iter().map(value).collect();
-    values.sort_by(f64::total_cmp);
-    match values.len() {
-        0 => 0.0,
-        n => (values[(n - 1) / 2] + values[n / 2]) / 2.0,
-    }
+    stats::describe::median(&runs.iter().map(value).collect::<Vec<_>>()).unwrap_or(0.0)
 }
 
 /// Percent by which the median is above that without a limit; none where it was cut short.

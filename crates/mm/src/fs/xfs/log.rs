@@ -291,11 +291,6 @@ impl XfsLog {
 
     // ---- changes ----
 
-    /// The checkpoint that changes go to now.
-    pub fn open_checkpoint(&self) -> CheckpointId {
-        self.open.id
-    }
-
     /// Bytes that the open checkpoint will take in the log.
     pub fn open_bytes(&self) -> Bytes {
         Bytes(self.open.bytes)
