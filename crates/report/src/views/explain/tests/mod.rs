@@ -193,6 +193,37 @@ fn who_works_and_does_not_sleep_is_not_told_to_have_lost_nothing() {
     ");
 }
 
+/// "No page was reclaimed", it said of a real kernel under a limit, which tells no sections, and whose counters by
+/// reclaimer leave out what cgroups reclaim.
+#[test]
+fn what_a_cgroup_of_a_real_kernel_reclaims_at_its_limit_is_told() {
+    let map = |stats: &[(&str, u64)]| stats.iter().map(|&(name, count)| (name.to_owned(), count)).collect();
+    let run = |vmstat: &[(&str, u64)]| {
+        let mut recording = Recording::new("uml:6.12", "hot-and-stream", "uml:6.12", "6.12.113", 1);
+        recording.vmstat = map(vmstat);
+        recording.memcg = ["", "P", "P/B"].map(|path| (path.to_owned(), map(&[("pgsteal", 480_000)]))).into();
+        told(&explained(&recording))
+    };
+    const NONE: (&str, u64) = ("pgsteal_direct", 0);
+    let told = [
+        run(&[NONE, ("pgsteal_kswapd", 0), ("pgsteal_file", 479_000), ("pgsteal_anon", 1_000)]),
+        run(&[
+            NONE,
+            ("pgsteal_kswapd", 80_000),
+            ("pgsteal_file", 480_000),
+            ("workingset_refault_file", 48_000),
+        ]),
+        run(&[NONE, ("pgsteal_kswapd", 0)]),
+        run(&[("pgsteal_direct", 480_000), ("pgsteal_kswapd", 0), ("pgsteal_file", 480_000)]),
+    ];
+    insta::assert_snapshot!(told.join("\n"), @"
+    Whether anybody waited for nothing this recording does not tell. The machine as a whole reclaimed nothing; cgroups reclaimed 480000 pages (1.83 GiB) of their own.
+    Whether anybody waited for nothing this recording does not tell. kswapd reclaimed 80000 pages (312 MiB), and no task had to for itself; cgroups reclaimed 400000 pages (1.53 GiB) of their own. 48000 evicted pages were asked for again, 10 % of what was reclaimed.
+    Whether anybody waited for nothing this recording does not tell. The machine as a whole reclaimed nothing; cgroups reclaimed 480000 pages (1.83 GiB) of their own.
+    Whether anybody waited for nothing this recording does not tell. Reclaim freed 480000 pages (1.83 GiB), 100 % of them by tasks themselves.
+    ");
+}
+
 /// A cgroup `P/A` with these figures; `used` is what it used over time, in MiB.
 fn protected(stats: &[(&str, u64)], above: &[(&str, u64)], used: &[u64]) -> Recording {
     let map = |stats: &[(&str, u64)]| stats.iter().map(|&(name, count)| (name.to_owned(), count)).collect();
