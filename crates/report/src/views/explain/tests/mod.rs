@@ -299,6 +299,28 @@ fn marks_in_force_and_the_zones_below_them_are_drawn() {
     ");
 }
 
+/// The zone Movable of a guest has no page, and the least mark that there is: it was always "below min".
+#[test]
+fn a_zone_without_pages_is_below_no_mark() {
+    let mut recording = Recording::new("", "", "uml:6.12", "", 1);
+    recording.series = Series::new(
+        vec!["nr_free_pages".into(), "z0_Normal_free".into()],
+        (0..=10_u64).map(|i| (i * 100 * MS, vec![900 - i, 900 - i])).collect(),
+    );
+    let constant = [("Movable_free", 0), ("Movable_managed", 0), ("Movable_min", 32)];
+    let constant = [constant, [("Normal_managed", 1_000), ("Normal_min", 400), ("Normal_low", 500)]].concat();
+    recording.series.constant =
+        constant.into_iter().map(|(name, value)| (format!("z0_{name}"), value)).collect();
+    recording.simulated_ns = 1_000 * MS;
+    insta::assert_snapshot!(text_of(pressure::section(&recording), 90), @"
+    over time, 10 parts of 0.1 s
+                            least to most
+     free       ██████████  890 to 899     pages
+     low marks  ██████████  500 to 500     pages
+     min marks  ██████████  400 to 400     pages
+    ");
+}
+
 #[test]
 fn markdown_and_json_say_the_same_as_text() {
     let recording = readers();
