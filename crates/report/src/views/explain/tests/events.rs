@@ -172,6 +172,22 @@ fn all_files_come_with_a_page_to_ask_for() {
     ");
 }
 
+/// It enters no page cache, so that it "came in" 0 times.
+#[test]
+fn anonymous_memory_comes_in_where_it_is_put_on_a_list() {
+    let mut world = World::default();
+    for list in ["inactive", "active"] {
+        world.tell(1, "mm_lru_insertion", "cold").page("anon:cold/1", 7, "P").why(list);
+    }
+    world.tell(1, "mm_lru_insertion", "hot").page("hot", 7, "P").why("inactive");
+    world.tell(2, "mm_filemap_add_to_page_cache", "hot").page("hot", 8, "P");
+    let (files, _) = world.digest(3, Question::default()).stories.json();
+    let added = |file: &str| {
+        files.as_array().unwrap().iter().find(|life| life["file"] == file).map(|life| life["added"].clone())
+    };
+    assert_eq!((added("anon:cold/1"), added("hot")), (Some(json!(2)), Some(json!(1))));
+}
+
 /// kswapd takes 300 pages of A while B brings in twice as many as C; a task of C reclaims for itself, and P is at
 /// its limit.
 fn many_reclaimers() -> World {
