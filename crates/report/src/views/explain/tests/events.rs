@@ -263,7 +263,8 @@ fn turning_points_stand_in_their_order() {
          at  turning point
      500 ms  kswapd0 wakes, the first of 2 runs of 110 ms in all
      500 ms  kswapd0's longest run begins: 100 ms
-     505 ms  `stream` reclaims for the machine, the first of 2 times, 13 ms and 64 pages in all
+     505 ms  the first of 2 times that a task reclaims for the machine: `stream`; all of them take 13 ms and free
+             64 pages
      505 ms  the longest time that a task reclaims for the machine: `stream`, 9 ms
      530 ms  `stream` reclaims for the limit of `P`: 1 ms, 40 pages
      535 ms  zone DMA32 of node 0 is boosted by 1024 pages
