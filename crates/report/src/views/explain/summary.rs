@@ -57,7 +57,9 @@ fn for_nothing(recording: &Recording) -> Vec<String> {
     let of_all = format!("of {} that the allocator and reclaim made tasks wait", lasted(spent_ns));
     match (spent_ns, futile_ns, unknown_ns) {
         (0, ..) if reclaims_itself(recording) => {
-            vec!["No task slept in the allocator or in reclaim: what they cost tasks is work.".to_owned()]
+            // What they wait for in there is in `stalls`: a disk, or that others drain lists.
+            vec!["No task was throttled in the allocator or in reclaim: what they cost tasks is work, their own or \
+                  that of others.".to_owned()]
         }
         (0, ..) => vec!["Neither the allocator nor reclaim made anybody wait.".to_owned()],
         (_, 0, 0) => vec![format!("No task waited for what could not come: {of_all}, none was for nothing.")],

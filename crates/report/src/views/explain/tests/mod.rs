@@ -187,9 +187,9 @@ fn who_works_and_does_not_sleep_is_not_told_to_have_lost_nothing() {
     often.oom_kills = vec![kill.clone(), kill];
     let told: Vec<String> = [&some, &none, &often].map(|run| told(&explained(run))).into();
     insta::assert_snapshot!(told.join("\n"), @"
-    No task slept in the allocator or in reclaim: what they cost tasks is work. Reclaim freed 1000 pages (3.91 MiB), 10 % of them by tasks themselves in 6 allocation stalls of 20 ms altogether.
-    The OOM killer struck after 1.3 s, and the workload went on: see below. No task slept in the allocator or in reclaim: what they cost tasks is work. Reclaim freed no page of the LRU lists, in 6 allocation stalls of 20 ms altogether; its shrinkers looked at 800 slab objects.
-    The OOM killer struck twice, first after 1.3 s, and the workload went on: see below. No task slept in the allocator or in reclaim: what they cost tasks is work. Reclaim freed no page of the LRU lists, in 6 allocation stalls of 20 ms altogether; its shrinkers looked at 800 slab objects.
+    No task was throttled in the allocator or in reclaim: what they cost tasks is work, their own or that of others. Reclaim freed 1000 pages (3.91 MiB), 10 % of them by tasks themselves in 6 allocation stalls of 20 ms altogether.
+    The OOM killer struck after 1.3 s, and the workload went on: see below. No task was throttled in the allocator or in reclaim: what they cost tasks is work, their own or that of others. Reclaim freed no page of the LRU lists, in 6 allocation stalls of 20 ms altogether; its shrinkers looked at 800 slab objects.
+    The OOM killer struck twice, first after 1.3 s, and the workload went on: see below. No task was throttled in the allocator or in reclaim: what they cost tasks is work, their own or that of others. Reclaim freed no page of the LRU lists, in 6 allocation stalls of 20 ms altogether; its shrinkers looked at 800 slab objects.
     ");
 }
 
