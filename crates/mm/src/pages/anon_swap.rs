@@ -129,6 +129,8 @@ pub(crate) fn map_bypassing<T: Trace>(
 ) {
     let memcg = core.swap.memcg(fault.slot).expect("a slot in use is charged");
     begin_anon(core, pfn, memcg, core.rules().anon_start == AnonStart::Active);
+    // Events say whose it is.
+    core.alloc.frames.set_owner(pfn, fault.anon.0 | ANON_OWNER, fault.index);
     if let Slot::Shadow(shadow) = cache.find_swap(fault.slot) {
         lru.refault(core, pfn, shadow);
     }

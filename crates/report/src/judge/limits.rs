@@ -226,8 +226,8 @@ impl<'a> On<'a> {
         let none = match verdict {
             "no clear change" => "the change is not clear from noise, and counts as none",
             "below resolution" => "the change is below what the model resolves, and counts as none",
-            "one run" if self.amount.is_none() => "one run a side: how much repeats vary is not known",
-            _ if one_run => return (crossed(beyond), "one run a side, taken as measured"),
+            "one run" if self.amount.is_none() => "a side has one run: how much repeats vary is not known",
+            _ if one_run => return (crossed(beyond), "a side has one run, taken as measured"),
             _ if self.amount.is_none() => return (crossed(beyond && verdict != "alike"), ""),
             _ => return (crossed(beyond), ""),
         };

@@ -121,6 +121,17 @@ fn runs_of_different_seeds_are_no_exact_comparison() {
     assert!(row(&text, "reread_ms").ends_with("one run") && !text.contains("exact"), "{text}");
 }
 
+/// "One run a side", it said below a column of many, and "(one run)" behind its value.
+#[test]
+fn a_column_of_many_runs_beside_one_is_not_called_one_run() {
+    let all = [("a", &[1710.0][..]), ("b", &[1650.0, 1655.0]), ("c", &[1640.0, 1660.0])];
+    let all = all.map(|(label, kept)| (label, runs(label, kept)));
+    let groups = all.each_ref().map(|(label, runs)| group(label, runs));
+    let text = compare(&groups, &view()).unwrap().render(Format::Text, 100);
+    assert!(text.contains("\na side has one run: how much repeats vary is not known"), "{text}");
+    assert!(!text.contains("(one run)") && !text.contains("one run a side"), "{text}");
+}
+
 #[test]
 fn json_of_a_comparison_has_its_verdicts_and_keeps_the_runs() {
     let kept = [("a", [126.0, 130.0]), ("b", [6400.0, 6390.0]), ("c", [126.0, 131.0])];

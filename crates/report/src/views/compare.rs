@@ -110,8 +110,10 @@ fn result(rows: &Rows, groups: &[Group<'_>]) -> Option<String> {
         [(Change::OneRun(_), _)] => format!("{name}: {} -> {}{whole}{unit}", values[0], values[1]),
         [(_, verdict)] => format!("{name}: {} -> {}{whole}{unit}, {verdict}", values[0], values[1]),
         changes => {
-            let told =
-                values[1..].iter().zip(changes).map(|(value, (_, verdict))| format!("{value} ({verdict})"));
+            let told = values[1..].iter().zip(changes).map(|(value, (change, verdict))| match change {
+                Change::OneRun(_) => value.clone(),
+                _ => format!("{value} ({verdict})"),
+            });
             format!("{name}{whole}{unit}: {} -> {}", values[0], told.collect::<Vec<_>>().join(", "))
         }
     })
@@ -182,8 +184,9 @@ pub(crate) fn footer(rows: &Rows, groups: &[Group<'_>]) -> Vec<String> {
             (true, _) => {
                 format!("differences are the same in all {many} seeds, so judged by size, not by a test")
             }
-            (false, _) => {
-                "one run a side: how much repeats vary is not known; make more runs for a verdict".into()
+            (false, runs) => {
+                let few = if runs == 1 { "one run a side" } else { "a side has one run" };
+                format!("{few}: how much repeats vary is not known; make more runs for a verdict")
             }
         }];
     };

@@ -275,7 +275,7 @@ mod tests {
          metric           unit       base                               new  change  verdict
          how it ended           by itself  by itself, 2 of 2 with OOM kills
          percentage_huge               15                                15     0 %  one run
-        one run a side: how much repeats vary is not known; make more runs for a verdict
+        a side has one run: how much repeats vary is not known; make more runs for a verdict
 
         what the runs say: no counter moved by a tenth or more
         all 1 counters with `--all`

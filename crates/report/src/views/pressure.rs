@@ -21,7 +21,7 @@ struct Stalled {
     total_us: u64,
     /// Of the run, in percent; `None` where nobody knows how long that was.
     percent: Option<f64>,
-    /// The highest average over 10 s that was sampled, in percent.
+    /// The highest `avg10` that was sampled, in percent: it decays over 10 s, so a short run does not fill it.
     most: Option<f64>,
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn pressure_line(recording: &Recording) -> Option<String> {
     let [some, full] = of_machine(recording).filter(|[some, _]| some.total_us > 0)?;
     let most = some.most.zip(full.most).filter(|(some, _)| *some > 0.0);
     let most = most.map_or_else(String::new, |(some, full)| {
-        format!("; at most {} and {} over 10 s", percent(some), percent(full))
+        format!("; the kernel's average over 10 s (avg10) at most {} and {}", percent(some), percent(full))
     });
     let mut line = format!(
         "pressure on memory: some task stalled for {}, all that had work for {}{most}",
@@ -180,8 +180,8 @@ mod tests {
     fn a_line_says_how_much_of_the_run_was_lost() {
         insta::assert_snapshot!(told(pressure_line(&recording())), @"
         pressure on memory: some task stalled for 12.5 % (1.25 s), all that had work
-          for <0.1 % (4 ms); at most 20.5 % and <0.1 % over 10 s; of cgroups B 12.0 %
-          and 11.0 %, C/D 0.3 % and 0.3 %
+          for <0.1 % (4 ms); the kernel's average over 10 s (avg10) at most 20.5 % and
+          <0.1 %; of cgroups B 12.0 % and 11.0 %, C/D 0.3 % and 0.3 %
         ");
         let mut calm = recording();
         calm.vmstat.values_mut().for_each(|total| *total = 0);

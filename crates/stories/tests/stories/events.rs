@@ -348,6 +348,9 @@ impl InSwap {
                 *self.came.entry(reason).or_default() += 1;
                 assert!(self.out.remove(&place(page)), "{page:?} comes back and never went");
             }
+            TraceEvent::PageRefaulted { page, .. } => {
+                assert_ne!(page.home, Home::Nobody, "whose it is nobody knows");
+            }
             _ => {}
         }
     }

@@ -95,8 +95,8 @@ fn a_run_of_a_real_kernel_is_taken_as_measured_but_decides_nothing_without_an_am
     assert_eq!(
         outcomes(&base, &new, &limits),
         [
-            (Outcome::Crossed, "one run a side, taken as measured"),
-            (Outcome::Unclear, "one run a side: how much repeats vary is not known")
+            (Outcome::Crossed, "a side has one run, taken as measured"),
+            (Outcome::Unclear, "a side has one run: how much repeats vary is not known")
         ]
     );
 }

@@ -172,17 +172,14 @@ impl Moments {
             let whom = for_whom(&target);
             let (count, total, pages) = (runs.count, lasted(runs.total_ns), runs.pages);
             if let Some((at, who)) = &runs.first {
-                told.push((
-                    *at,
-                    format!(
-                        "`{who}` reclaims for {whom}{}",
-                        of_all_or(
-                            count,
-                            &format!("times, {total} and {pages} pages in all"),
-                            &format!(": {total}, {pages} pages")
-                        )
+                let first = match count {
+                    1 => format!("`{who}` reclaims for {whom}: {total}, {pages} pages"),
+                    _ => format!(
+                        "the first of {count} times that a task reclaims for {whom}: `{who}`; all of them take {total} \
+                         and free {pages} pages"
                     ),
-                ));
+                };
+                told.push((*at, first));
             }
             if let Some((at, length, who)) = runs.longest.as_ref().filter(|_| count > 1) {
                 told.push((

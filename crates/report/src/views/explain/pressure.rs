@@ -21,7 +21,7 @@ pub(super) fn section(recording: &Recording) -> Section {
     Section::untitled().lines_of(pressure_line(recording)).with(timeline)
 }
 
-/// The zones of the series, such as `z0_DMA32`.
+/// The zones of the series that have pages, such as `z0_DMA32`: a real kernel tells of empty ones, too.
 fn zones(series: &Series) -> Vec<&str> {
     let names = series.columns.iter().chain(series.constant.keys());
     let zone = |name: &'_ String| {
@@ -31,6 +31,8 @@ fn zones(series: &Series) -> Vec<&str> {
     };
     let mut zones: Vec<&str> =
         names.filter_map(|name| zone(name).and_then(|()| name.strip_suffix("_free"))).collect();
+    let is_empty = |zone: &&str| series.constant.get(&format!("{zone}_managed")) == Some(&0);
+    zones.retain(|zone| !is_empty(zone));
     zones.sort_unstable();
     zones
 }

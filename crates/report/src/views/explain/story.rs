@@ -12,7 +12,7 @@ use recording::events::ANONYMOUS;
 use recording::{Event, NameId, Names};
 use serde_json::{Value, json};
 
-use super::kind::{Kind, Texts};
+use super::kind::{Kind, Texts, is_anonymous};
 use super::words::{for_whom, listed, so_often};
 use crate::document::number::duration;
 use crate::document::{Cell, Section, Table, row};
@@ -114,6 +114,10 @@ impl Stories {
             &mut self.others
         };
         life.counts[kind as usize] += u64::from(event.pages);
+        if kind == Kind::Inserted && is_anonymous(names, event) {
+            // It enters no page cache.
+            life.counts[Kind::Added as usize] += u64::from(event.pages);
+        }
         if let (Kind::Reclaimed | Kind::Refaulted, Some(page)) = (kind, event.page) {
             let better = kind == Kind::Refaulted;
             if life.example.is_none_or(|(good, _)| better && !good) {

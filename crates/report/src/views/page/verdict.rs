@@ -62,7 +62,7 @@ fn counts(rows: &[Row], groups: &[Group<'_>]) -> Option<String> {
             ("without a clear change", count(&["no clear change"])),
             ("the same or alike", count(&["same", "alike", "below resolution"])),
             ("higher or lower, which is neither good nor bad", count(&["higher", "lower"])),
-            ("of one run a side, which says nothing of chance", count(&["one run"])),
+            ("where a side has one run, which says nothing of chance", count(&["one run"])),
         ];
         let told = kinds.into_iter().filter(|(_, count)| *count > 0);
         told.map(|(what, count)| format!("{count} {what}")).collect::<Vec<_>>().join(", ")

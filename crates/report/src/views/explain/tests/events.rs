@@ -172,6 +172,22 @@ fn all_files_come_with_a_page_to_ask_for() {
     ");
 }
 
+/// It enters no page cache, so that it "came in" 0 times.
+#[test]
+fn anonymous_memory_comes_in_where_it_is_put_on_a_list() {
+    let mut world = World::default();
+    for list in ["inactive", "active"] {
+        world.tell(1, "mm_lru_insertion", "cold").page("anon:cold/1", 7, "P").why(list);
+    }
+    world.tell(1, "mm_lru_insertion", "hot").page("hot", 7, "P").why("inactive");
+    world.tell(2, "mm_filemap_add_to_page_cache", "hot").page("hot", 8, "P");
+    let (files, _) = world.digest(3, Question::default()).stories.json();
+    let added = |file: &str| {
+        files.as_array().unwrap().iter().find(|life| life["file"] == file).map(|life| life["added"].clone())
+    };
+    assert_eq!((added("anon:cold/1"), added("hot")), (Some(json!(2)), Some(json!(1))));
+}
+
 /// kswapd takes 300 pages of A while B brings in twice as many as C; a task of C reclaims for itself, and P is at
 /// its limit.
 fn many_reclaimers() -> World {
@@ -247,7 +263,8 @@ fn turning_points_stand_in_their_order() {
          at  turning point
      500 ms  kswapd0 wakes, the first of 2 runs of 110 ms in all
      500 ms  kswapd0's longest run begins: 100 ms
-     505 ms  `stream` reclaims for the machine, the first of 2 times, 13 ms and 64 pages in all
+     505 ms  the first of 2 times that a task reclaims for the machine: `stream`; all of them take 13 ms and free
+             64 pages
      505 ms  the longest time that a task reclaims for the machine: `stream`, 9 ms
      530 ms  `stream` reclaims for the limit of `P`: 1 ms, 40 pages
      535 ms  zone DMA32 of node 0 is boosted by 1024 pages

@@ -187,9 +187,40 @@ fn who_works_and_does_not_sleep_is_not_told_to_have_lost_nothing() {
     often.oom_kills = vec![kill.clone(), kill];
     let told: Vec<String> = [&some, &none, &often].map(|run| told(&explained(run))).into();
     insta::assert_snapshot!(told.join("\n"), @"
-    No task slept in the allocator or in reclaim: what they cost tasks is work. Reclaim freed 1000 pages (3.91 MiB), 10 % of them by tasks themselves in 6 allocation stalls of 20 ms altogether.
-    The OOM killer struck after 1.3 s, and the workload went on: see below. No task slept in the allocator or in reclaim: what they cost tasks is work. Reclaim freed no page of the LRU lists, in 6 allocation stalls of 20 ms altogether; its shrinkers looked at 800 slab objects.
-    The OOM killer struck twice, first after 1.3 s, and the workload went on: see below. No task slept in the allocator or in reclaim: what they cost tasks is work. Reclaim freed no page of the LRU lists, in 6 allocation stalls of 20 ms altogether; its shrinkers looked at 800 slab objects.
+    No task was throttled in the allocator or in reclaim: what they cost tasks is work, their own or that of others. Reclaim freed 1000 pages (3.91 MiB), 10 % of them by tasks themselves in 6 allocation stalls of 20 ms altogether.
+    The OOM killer struck after 1.3 s, and the workload went on: see below. No task was throttled in the allocator or in reclaim: what they cost tasks is work, their own or that of others. Reclaim freed no page of the LRU lists, in 6 allocation stalls of 20 ms altogether; its shrinkers looked at 800 slab objects.
+    The OOM killer struck twice, first after 1.3 s, and the workload went on: see below. No task was throttled in the allocator or in reclaim: what they cost tasks is work, their own or that of others. Reclaim freed no page of the LRU lists, in 6 allocation stalls of 20 ms altogether; its shrinkers looked at 800 slab objects.
+    ");
+}
+
+/// "No page was reclaimed", it said of a real kernel under a limit, which tells no sections, and whose counters by
+/// reclaimer leave out what cgroups reclaim.
+#[test]
+fn what_a_cgroup_of_a_real_kernel_reclaims_at_its_limit_is_told() {
+    let map = |stats: &[(&str, u64)]| stats.iter().map(|&(name, count)| (name.to_owned(), count)).collect();
+    let run = |vmstat: &[(&str, u64)]| {
+        let mut recording = Recording::new("uml:6.12", "hot-and-stream", "uml:6.12", "6.12.113", 1);
+        recording.vmstat = map(vmstat);
+        recording.memcg = ["", "P", "P/B"].map(|path| (path.to_owned(), map(&[("pgsteal", 480_000)]))).into();
+        told(&explained(&recording))
+    };
+    const NONE: (&str, u64) = ("pgsteal_direct", 0);
+    let told = [
+        run(&[NONE, ("pgsteal_kswapd", 0), ("pgsteal_file", 479_000), ("pgsteal_anon", 1_000)]),
+        run(&[
+            NONE,
+            ("pgsteal_kswapd", 80_000),
+            ("pgsteal_file", 480_000),
+            ("workingset_refault_file", 48_000),
+        ]),
+        run(&[NONE, ("pgsteal_kswapd", 0)]),
+        run(&[("pgsteal_direct", 480_000), ("pgsteal_kswapd", 0), ("pgsteal_file", 480_000)]),
+    ];
+    insta::assert_snapshot!(told.join("\n"), @"
+    Whether anybody waited for nothing this recording does not tell. The machine as a whole reclaimed nothing; cgroups reclaimed 480000 pages (1.83 GiB) of their own.
+    Whether anybody waited for nothing this recording does not tell. kswapd reclaimed 80000 pages (312 MiB), and no task had to for itself; cgroups reclaimed 400000 pages (1.53 GiB) of their own. 48000 evicted pages were asked for again, 10 % of what was reclaimed.
+    Whether anybody waited for nothing this recording does not tell. The machine as a whole reclaimed nothing; cgroups reclaimed 480000 pages (1.83 GiB) of their own.
+    Whether anybody waited for nothing this recording does not tell. Reclaim freed 480000 pages (1.83 GiB), 100 % of them by tasks themselves.
     ");
 }
 
@@ -265,6 +296,28 @@ fn marks_in_force_and_the_zones_below_them_are_drawn() {
      boosts           ····██████  0 to 300       pages
      zones below low  ····██████  0 to 1         zones
      kswapd runs      ····██████  0 to 30        per s
+    ");
+}
+
+/// The zone Movable of a guest has no page, and the least mark that there is: it was always "below min".
+#[test]
+fn a_zone_without_pages_is_below_no_mark() {
+    let mut recording = Recording::new("", "", "uml:6.12", "", 1);
+    recording.series = Series::new(
+        vec!["nr_free_pages".into(), "z0_Normal_free".into()],
+        (0..=10_u64).map(|i| (i * 100 * MS, vec![900 - i, 900 - i])).collect(),
+    );
+    let constant = [("Movable_free", 0), ("Movable_managed", 0), ("Movable_min", 32)];
+    let constant = [constant, [("Normal_managed", 1_000), ("Normal_min", 400), ("Normal_low", 500)]].concat();
+    recording.series.constant =
+        constant.into_iter().map(|(name, value)| (format!("z0_{name}"), value)).collect();
+    recording.simulated_ns = 1_000 * MS;
+    insta::assert_snapshot!(text_of(pressure::section(&recording), 90), @"
+    over time, 10 parts of 0.1 s
+                            least to most
+     free       ██████████  890 to 899     pages
+     low marks  ██████████  500 to 500     pages
+     min marks  ██████████  400 to 400     pages
     ");
 }
 
