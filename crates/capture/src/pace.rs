@@ -10,9 +10,9 @@
 //! meanwhile. A task is late by what a look costs it, by its way to us, by what we need, and by its share of the queue.
 //!
 //! The program is late by what its tasks are, divided by how many are at work, or asleep by a timer, at a time.
-//! [`Pace::now_ns`] is the time on the wall less that, so all times in a trace are the program's own. A wait is no longer
-//! than this time says, so that who waits for one that is late waits as long as it would have. How many are at work is
-//! told by [`Pace::tick`] from what all tasks ran and how late they were.
+//! [`Pace::now_ns`] is the time on the wall less that, so all times in a trace are the program's own. A wait is no
+//! longer than this time says, so that who waits for one that is late waits as long as it would have. How many are at
+//! work is told by [`Pace::tick`] from what all tasks ran and how late they were.
 //!
 //! Left out: that caches are colder after each look; which task waits for which.
 

@@ -90,7 +90,7 @@ impl Gaps {
             );
         }
         if self.looks_refused > 0 {
-            told.push(format!("{} looks at the memory of a process were refused", self.looks_refused));
+            told.push(format!("looks at memory that were refused: {}", self.looks_refused));
         }
         told
     }

@@ -79,9 +79,24 @@ impl ShrinkPlan {
         seeks: u64,
         batch: u64,
         payback: DeferredSlab,
-        floor: SlabFloor,
     ) -> Self {
-        let delta = delta(freeable, priority, seeks).max(floor.least(freeable, batch));
+        Self::of_delta(freeable, deferred, (priority, delta(freeable, priority, seeks)), batch, payback)
+    }
+
+    /// The same with a batch as the least that a pass asks for, or all objects where there are fewer
+    /// ([`SlabFloor::Batch`]).
+    ///
+    /// # Panics
+    /// When there is nothing to free.
+    pub fn at_least_a_batch(
+        freeable: u64,
+        deferred: u64,
+        priority: u8,
+        seeks: u64,
+        batch: u64,
+        payback: DeferredSlab,
+    ) -> Self {
+        let delta = delta(freeable, priority, seeks).max(SlabFloor::Batch.least(freeable, batch));
         Self::of_delta(freeable, deferred, (priority, delta), batch, payback)
     }
 
@@ -199,7 +214,7 @@ mod tests {
             (3, 2, &[5000, 5000, 5000], 0),
             (5, 1, &[5000], 2500),
         ] {
-            let plan = ShrinkPlan::new(60_000, 0, priority, seeks, 5000, ByPriority, SlabFloor::None);
+            let plan = ShrinkPlan::new(60_000, 0, priority, seeks, 5000, ByPriority);
             assert_eq!(pass(plan), (batches.to_vec(), owed), "priority {priority}, {seeks} seeks");
         }
     }
@@ -207,7 +222,7 @@ mod tests {
     #[test]
     fn what_nobody_needs_to_make_again_goes_by_halves_at_any_priority() {
         for priority in [12, 0] {
-            let plan = ShrinkPlan::new(301, 0, priority, 0, 100, ByPriority, SlabFloor::None);
+            let plan = ShrinkPlan::new(301, 0, priority, 0, 100, ByPriority);
             assert_eq!(pass(plan), ([100].to_vec(), 50), "priority {priority}");
         }
     }
@@ -215,21 +230,12 @@ mod tests {
     #[test]
     fn less_than_a_batch_is_scanned_when_it_is_all_there_is() {
         // F = 100: 100 at priority 1, 50 at priority 2.
-        assert_eq!(
-            pass(ShrinkPlan::new(100, 0, 1, 2, 128, ByPriority, SlabFloor::None)),
-            ([100].to_vec(), 0)
-        );
-        assert_eq!(pass(ShrinkPlan::new(100, 0, 2, 2, 128, ByPriority, SlabFloor::None)), ([].to_vec(), 50));
+        assert_eq!(pass(ShrinkPlan::new(100, 0, 1, 2, 128, ByPriority)), ([100].to_vec(), 0));
+        assert_eq!(pass(ShrinkPlan::new(100, 0, 2, 2, 128, ByPriority)), ([].to_vec(), 50));
         // What is left of 200 after a batch of 128 is neither.
-        assert_eq!(
-            pass(ShrinkPlan::new(100, 0, 0, 2, 128, ByPriority, SlabFloor::None)),
-            ([128].to_vec(), 72)
-        );
+        assert_eq!(pass(ShrinkPlan::new(100, 0, 0, 2, 128, ByPriority)), ([128].to_vec(), 72));
         // Exactly one batch is worth a call.
-        assert_eq!(
-            pass(ShrinkPlan::new(256, 0, 2, 2, 128, ByPriority, SlabFloor::None)),
-            ([128].to_vec(), 0)
-        );
+        assert_eq!(pass(ShrinkPlan::new(256, 0, 2, 2, 128, ByPriority)), ([128].to_vec(), 0));
     }
 
     #[test]
@@ -238,7 +244,7 @@ mod tests {
         for (deferred, seeks, payback) in
             [(0, 1, ByPriority), (5000, 2, ByPriority), (0, 1, AtOnce), (5000, 2, AtOnce)]
         {
-            let (batches, _) = pass(ShrinkPlan::new(1000, deferred, 0, seeks, 100, payback, SlabFloor::None));
+            let (batches, _) = pass(ShrinkPlan::new(1000, deferred, 0, seeks, 100, payback));
             assert_eq!(batches.iter().sum::<u64>(), 2000, "{deferred} {seeks} {payback:?}");
         }
     }
@@ -246,27 +252,24 @@ mod tests {
     #[test]
     fn debts_are_paid_back_by_priority_since_5_13() {
         // 60000 objects at priority 10, two seeks: delta 116, below a batch of 1024.
-        assert_eq!(
-            pass(ShrinkPlan::new(60_000, 0, 10, 2, 1024, ByPriority, SlabFloor::None)),
-            ([].to_vec(), 116)
-        );
+        assert_eq!(pass(ShrinkPlan::new(60_000, 0, 10, 2, 1024, ByPriority)), ([].to_vec(), 116));
         // Owed 2F: at priority 10 that is worth 117 + 116, still nothing (MECHANISMS-6X 6.3).
-        let plan = ShrinkPlan::new(60_000, 120_000, 10, 2, 1024, ByPriority, SlabFloor::None);
+        let plan = ShrinkPlan::new(60_000, 120_000, 10, 2, 1024, ByPriority);
         assert_eq!(pass(plan), ([].to_vec(), 120_000), "nor does the debt grow beyond 2F");
         // At priority 7 it is 937 + 936: one batch.
-        let plan = ShrinkPlan::new(60_000, 120_000, 7, 2, 1024, ByPriority, SlabFloor::None);
+        let plan = ShrinkPlan::new(60_000, 120_000, 7, 2, 1024, ByPriority);
         assert_eq!(pass(plan), ([1024].to_vec(), 120_000 + 936 - 1024));
     }
 
     #[test]
     fn debts_come_due_at_once_before_5_13_by_half_of_the_objects() {
         // Delta is below F / 4: half of the objects at most, however much is owed, and the rest stays owed.
-        let plan = ShrinkPlan::new(60_000, 120_000, 10, 2, 1000, AtOnce, SlabFloor::None);
+        let plan = ShrinkPlan::new(60_000, 120_000, 10, 2, 1000, AtOnce);
         assert_eq!(pass(plan), ([1000; 30].to_vec(), 90_116));
         // F / 4 is reached at priority 3: all that is owed, but for the cap of 2F.
-        let plan = ShrinkPlan::new(60_000, 30_000, 3, 2, 1000, AtOnce, SlabFloor::None);
+        let plan = ShrinkPlan::new(60_000, 30_000, 3, 2, 1000, AtOnce);
         assert_eq!(pass(plan), ([1000; 45].to_vec(), 0));
-        let plan = ShrinkPlan::new(60_000, 30_000, 4, 2, 1000, AtOnce, SlabFloor::None);
+        let plan = ShrinkPlan::new(60_000, 30_000, 4, 2, 1000, AtOnce);
         assert_eq!(pass(plan), ([1000; 30].to_vec(), 7500));
     }
 
@@ -275,7 +278,7 @@ mod tests {
         let mut owed = 0;
         let mut scan = Vec::new();
         for visit in 1..=visits {
-            let (batches, left) = pass(ShrinkPlan::new(60_000, owed, 10, 2, 1024, payback, SlabFloor::None));
+            let (batches, left) = pass(ShrinkPlan::new(60_000, owed, 10, 2, 1024, payback));
             assert!(batches.iter().all(|&batch| batch == 1024));
             scan.extend(batches.iter().map(|_| visit));
             owed = left;
@@ -292,7 +295,7 @@ mod tests {
         assert_eq!(visits_that_scan(ByPriority, 3000), []);
         // It takes 262,144 objects for a batch at priority 10.
         for (objects, batches) in [(262_143, &[][..]), (262_144, &[1024])] {
-            let plan = ShrinkPlan::new(objects, 2 * objects, 10, 2, 1024, ByPriority, SlabFloor::None);
+            let plan = ShrinkPlan::new(objects, 2 * objects, 10, 2, 1024, ByPriority);
             assert_eq!(pass(plan).0, batches, "{objects}");
         }
     }
@@ -303,8 +306,7 @@ mod tests {
             for (payback, rounds) in [(AtOnce, 1), (ByPriority, 1), (ByPriority, 2)] {
                 let one_by_one =
                     (0..rounds).flat_map(|_| (0..=DEF_PRIORITY).rev()).fold(owed, |owed, priority| {
-                        ShrinkPlan::new(freeable, owed, priority, 2, 1024, payback, SlabFloor::None)
-                            .deferred_after()
+                        ShrinkPlan::new(freeable, owed, priority, 2, 1024, payback).deferred_after()
                     });
                 assert_eq!(
                     owed_in_vain(freeable, owed, 2, 0, payback, rounds),
@@ -323,16 +325,12 @@ mod tests {
             (60_000, 12, &[1000], 0),
             (60_000, 6, &[1000], 874),
         ] {
-            let plan = ShrinkPlan::new(objects, 0, priority, 2, 1000, AtOnce, SlabFloor::Batch);
+            let plan = ShrinkPlan::at_least_a_batch(objects, 0, priority, 2, 1000, AtOnce);
             assert_eq!(pass(plan), (batches.to_vec(), owed), "{objects} objects");
         }
-        assert_eq!(
-            pass(ShrinkPlan::new(900, 0, 12, 2, 1000, AtOnce, SlabFloor::None)).0,
-            [],
-            "as before and since"
-        );
+        assert_eq!(pass(ShrinkPlan::new(900, 0, 12, 2, 1000, AtOnce)).0, [], "as before and since");
         let one_by_one = (0..=DEF_PRIORITY).rev().fold(7, |owed, priority| {
-            ShrinkPlan::new(2000, owed, priority, 2, 1000, AtOnce, SlabFloor::Batch).deferred_after()
+            ShrinkPlan::at_least_a_batch(2000, owed, priority, 2, 1000, AtOnce).deferred_after()
         });
         assert_eq!(owed_in_vain(2000, 7, 2, 1000, AtOnce, 1), one_by_one);
     }
@@ -340,7 +338,7 @@ mod tests {
     #[test]
     fn what_is_owed_has_no_bound_before_5_13() {
         for (payback, owed) in [(AtOnce, 500_000 + 2000), (ByPriority, 2000)] {
-            let plan = ShrinkPlan::new(1000, 500_000, 0, 2, 1000, payback, SlabFloor::None);
+            let plan = ShrinkPlan::new(1000, 500_000, 0, 2, 1000, payback);
             assert_eq!(plan.deferred_after(), owed, "{payback:?}: a caller that may not scan");
         }
     }

@@ -26,7 +26,7 @@ use crate::pages::cache::PageCache;
 use crate::reclaim::plan::{ShrinkPlan, Shrinker, owed_in_vain};
 use crate::reclaim::run::{Reclaimer, SWAP_CLUSTER_MAX, ScanControl, ScannedPart};
 use crate::reclaim::state::Reclaim;
-use crate::version::rules::{BufferCredit, SlabCredit, SlabDebt, SlabPressure};
+use crate::version::rules::{BufferCredit, SlabCredit, SlabDebt, SlabFloor, SlabPressure};
 
 /// One visit to one shrinker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,7 +113,11 @@ impl Reclaim {
                 ShrinkPlan::by_scan(freeable, owed, pages, listed, DEFAULT_SEEKS.max(seeks))
             }
             SlabPressure::ByPriority => {
-                ShrinkPlan::new(freeable, owed, sc.priority, seeks, batch, payback, core.rules().slab_floor)
+                let plan = match core.rules().slab_floor {
+                    SlabFloor::None => ShrinkPlan::new,
+                    SlabFloor::Batch => ShrinkPlan::at_least_a_batch,
+                };
+                plan(freeable, owed, sc.priority, seeks, batch, payback)
             }
         };
         if shrinker == Shrinker::SuperBlock && !sc.may_fs {
