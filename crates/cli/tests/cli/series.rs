@@ -192,6 +192,15 @@ fn anonymous_memory_above_usage_is_a_contradiction_and_no_recommendation() {
     assert!(text.contains("the series contradict each other"), "{text}");
 }
 
+#[test]
+fn a_limit_at_which_tasks_only_waited_is_not_too_small_for_kills() {
+    let scene = Scene::new();
+    let series = tight().replace("container_oom_events_total", "other_total");
+    scene.file("tight.json", series);
+    let text = scene.data("size tight.json");
+    assert!(text.contains("its limit of 512 MiB was too small: 10.0 % of the time"), "{text}");
+}
+
 /// cAdvisor's own text, in milliseconds and with numbers as Go writes them; and as of OpenMetrics, in seconds.
 #[test]
 fn the_text_of_several_scrapes_says_the_same_as_an_answer() {

@@ -72,7 +72,7 @@ impl Watched {
             seconds if seconds >= 7_200.0 => format!("{:.1} hours", seconds / 3_600.0),
             seconds => format!("{seconds:.0} s"),
         };
-        format!("{} ({}{replicas}): {} samples over {length}", self.series, self.of, self.samples)
+        format!("{} ({}{replicas}): {} over {length}", self.series, self.of, counted(self.samples, "sample"))
     }
 
     fn advised(&self) -> (String, Vec<String>) {
@@ -133,9 +133,14 @@ impl Watched {
 
     /// What was missing at a limit that was too small.
     fn short(&self) -> String {
-        let waited =
-            self.waited.map(|part| format!(", and {:.1} % of the time some waited for memory", 100.0 * part));
-        format!("{} tasks were killed there{}", self.kills, waited.unwrap_or_default())
+        let killed = match self.kills {
+            0 => None,
+            1 => Some("1 task was killed there".to_owned()),
+            kills => Some(format!("{kills} tasks were killed there")),
+        };
+        let waited = self.waited.filter(|part| *part > 0.0);
+        let waited = waited.map(|part| format!("{:.1} % of the time some waited for memory", 100.0 * part));
+        killed.into_iter().chain(waited).collect::<Vec<_>>().join(", and ")
     }
 
     /// A part of usage that is larger than all of it.
@@ -268,6 +273,10 @@ impl Watched {
         };
         std::iter::once(vec!["quantity".to_owned(), "bytes".to_owned()]).chain(rows.map(row)).collect()
     }
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// What a series says: what to set and between which bounds, what was seen, and the rules of others.
