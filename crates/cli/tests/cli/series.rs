@@ -154,6 +154,53 @@ fn a_limit_that_was_too_small_is_told_and_nothing_is_recommended() {
     );
 }
 
+/// A file of some of the series.
+fn found(scene: &Scene, series: &[(&str, u64)]) -> (serde_json::Value, String) {
+    let constant: Vec<Box<dyn Fn(u64) -> u64>> =
+        series.iter().map(|&(_, mib)| Box::new(move |_| mib * MIB) as Box<dyn Fn(u64) -> u64>).collect();
+    let named: Vec<(&str, &dyn Fn(u64) -> u64)> =
+        series.iter().zip(&constant).map(|((name, _), value)| (*name, &**value)).collect();
+    scene.file("some.json", answer("web-1", "web", &named));
+    (json(&scene.data("size some.json --format json")), scene.data("size some.json"))
+}
+
+#[test]
+fn a_working_set_without_usage_does_not_say_what_is_enough() {
+    let (found, text) = found(&Scene::new(), &[("container_memory_working_set_bytes", 206)]);
+    assert!(found["enough_bytes"].is_null() && found["advice"].is_null(), "{found}");
+    assert!(found["usage_bytes"].is_null() && found["rules"][1]["verdict"] == "not known", "{found}");
+    assert!(text.contains("its usage is not in it"), "{text}");
+}
+
+#[test]
+fn usage_alone_names_no_anonymous_memory_and_no_more_than_is_enough() {
+    let (found, text) = found(&Scene::new(), &[("container_memory_usage_bytes", 309)]);
+    let advice = &found["advice"];
+    assert_eq!(
+        (&advice["memory_high_bytes"], &advice["memory_low_bytes"]),
+        (&found["usage_bytes"], &found["usage_bytes"])
+    );
+    assert!(found["working_set_bytes"].is_null() && found["rules"].as_array().unwrap().is_empty(), "{found}");
+    assert!(text.contains("what was anonymous is not in it") && !text.contains("what others set"), "{text}");
+}
+
+#[test]
+fn anonymous_memory_above_usage_is_a_contradiction_and_no_recommendation() {
+    let series = [("container_memory_usage_bytes", 309), ("container_memory_rss", 500)];
+    let (found, text) = found(&Scene::new(), &series);
+    assert!(found["enough_bytes"].is_null() && found["advice"].is_null(), "{found}");
+    assert!(text.contains("the series contradict each other"), "{text}");
+}
+
+#[test]
+fn a_limit_at_which_tasks_only_waited_is_not_too_small_for_kills() {
+    let scene = Scene::new();
+    let series = tight().replace("container_oom_events_total", "other_total");
+    scene.file("tight.json", series);
+    let text = scene.data("size tight.json");
+    assert!(text.contains("its limit of 512 MiB was too small: 10.0 % of the time"), "{text}");
+}
+
 /// cAdvisor's own text, in milliseconds and with numbers as Go writes them; and as of OpenMetrics, in seconds.
 #[test]
 fn the_text_of_several_scrapes_says_the_same_as_an_answer() {
@@ -202,10 +249,7 @@ fn a_series_that_says_nothing_is_refused_with_what_to_do() {
             "vector.json",
             "{\"status\": \"success\", \"data\": {\"resultType\": \"vector\", \"result\": []}}",
         )
-        .file(
-            "error.json",
-            "{\"status\": \"error\", \"error\": \"timed out\", \"data\": {\"resultType\": \"\"}}",
-        )
+        .file("error.json", "{\"status\": \"error\", \"errorType\": \"timeout\", \"error\": \"timed out\"}")
         .file("unnamed.json", metric("{\"metric\": {\"pod\": \"a\"}, \"values\": [[1, \"2\"]]}"))
         .file("nothing.json", metric(""))
         .file("timeless.prom", "container_memory_usage_bytes{container=\"web\"} 5\n")

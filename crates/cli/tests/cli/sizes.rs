@@ -249,6 +249,10 @@ fn a_log_of_a_program_is_sized_as_a_program() {
         .map(|point| point["hit_ratio"]["mean"].as_f64().unwrap())
         .collect();
     assert!(hits.len() == 3 && hits[0] < hits[1] && hits[1] == hits[2], "{hits:?}");
+    assert!(
+        found["holds"].as_array().unwrap().contains(&"0 MiB of anonymous memory mapped at most".into()),
+        "{found}"
+    );
     let shown = refused(&scene, &["size app.log --sample 1/2", "size app.log --warmup 10%"]);
     assert!(shown.contains("`--sample`") && shown.contains("`--warmup`"), "{shown}");
 }

@@ -24,8 +24,8 @@ fn a_log_says_what_is_in_it_as_it_is_and_in_our_own_format() {
     ");
     insta::assert_snapshot!(scene.shown("trace info app.log"), @"
     work (strace)
-      0.0021 s; its tasks computed for 0.00167 s and were in these calls for
-        0.00043 s
+      0.0021 s; its tasks, taken together, computed or waited for 0.00167 s and
+        were in these calls for 0.00043 s
       1 process: work
       1 file, 1 MiB in all; 128 KiB of files were accessed
       reads: 3 calls, 192 KiB; 33.33 % go on where the one before ended, runs of

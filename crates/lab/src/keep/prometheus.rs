@@ -71,7 +71,8 @@ pub(crate) struct Watched {
 pub(crate) fn is_one(head: &[u8]) -> bool {
     let text = String::from_utf8_lossy(head);
     let text = text.trim_start();
-    let is_answer = text.starts_with('{') && text.contains("\"resultType\"");
+    let is_answer =
+        text.starts_with('{') && ["\"resultType\"", "\"errorType\""].iter().any(|key| text.contains(key));
     let is_line = |line: &str| {
         let line = line.trim_start();
         let name = line.strip_prefix("# HELP ").or_else(|| line.strip_prefix("# TYPE ")).unwrap_or(line);

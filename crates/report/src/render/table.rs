@@ -10,7 +10,7 @@ use crate::document::{Align, Cell, Table};
 
 /// How long a line of a heading may be: the first that lets the table fit its width is taken.
 const HEADING_LIMITS: [usize; 4] = [22, 16, 12, 8];
-/// Texts are not wrapped to less than this for the sake of other columns.
+/// Texts with a heading are not wrapped to less than this for the sake of other columns.
 const TEXT_MIN: usize = 20;
 /// The narrowest terminal.
 const WIDTH_MIN: usize = 24;
@@ -146,9 +146,10 @@ impl Table {
             let parts = cells[column].iter().map(|cell| longest_part(cell));
             return parts.max().unwrap_or(0).max(TEXT_MIN.min(natural));
         }
+        // Remarks, which have no heading, rather wrap to their words than stand far from their row.
+        let text_min = if heading.iter().all(String::is_empty) { 0 } else { TEXT_MIN.min(natural) };
         let words = cells[column].iter().flat_map(|cell| cell.split_whitespace());
-        widest(words.chain(heading.iter().flat_map(|line| line.split_whitespace())))
-            .max(TEXT_MIN.min(natural))
+        widest(words.chain(heading.iter().flat_map(|line| line.split_whitespace()))).max(text_min)
     }
 
     /// These columns whatever has to be broken for it: the first gets up to half of the width.
@@ -281,6 +282,19 @@ refaults        k/s                5.83 ± 0.06
 kills                             12
 hits            %               missing
 ");
+    }
+
+    #[test]
+    fn remarks_wrap_before_they_stand_below_the_table() {
+        let mut table = Table::new().amounts(["limit", "hits"]).texts([""]);
+        table.push(["20.5 MiB", "66.67", "knee, enough"]);
+        table.push(["21 MiB", "66.67", ""]);
+        insta::assert_snapshot!(table.to_text(26), @"
+           limit   hits
+        20.5 MiB  66.67  knee,
+                         enough
+          21 MiB  66.67
+        ");
     }
 
     #[test]

@@ -33,7 +33,7 @@ fn sentences(info: &TraceInfo) -> Vec<String> {
     let about = if info.reuse.one_in > 1 { "about " } else { "" };
     let mut all = vec![
         format!(
-            "{} s; its tasks computed for {} s and were in these calls for {} s",
+            "{} s; its tasks, taken together, computed or waited for {} s and were in these calls for {} s",
             plain(info.seconds),
             plain(info.thinking_seconds),
             plain(info.in_calls_seconds)

@@ -21,7 +21,7 @@ pub(super) fn holds(field: &Field<'_>) -> Vec<String> {
                 counted(info.writes.calls, "write", "s")
             ),
             format!("{} MiB of different file pages", mib(info.footprint.file_pages * PAGE_SIZE)),
-            format!("{} MiB of anonymous memory at most", mib(info.memory.anonymous_bytes_most)),
+            format!("{} MiB of anonymous memory mapped at most", mib(info.memory.anonymous_bytes_most)),
             format!("{:.1} s", info.seconds),
         ],
         Source::Requests { .. } => {

@@ -18,6 +18,7 @@ use std::path::Path;
 
 use report::{Advice, Patch, Watched as Told, WatchedRule};
 use trace::requests::decompressed;
+use units::{Bytes, PAGE_SIZE};
 use workload::amount::Warmup;
 
 use super::curve::rounded_up;
@@ -38,10 +39,10 @@ const LIMIT_MAX: f64 = (1_u64 << 60) as f64;
 /// Peaks of a container, or of several.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Peaks {
-    usage: f64,
+    usage: Option<f64>,
     anonymous: Option<f64>,
-    working: f64,
-    working_high: f64,
+    working: Option<f64>,
+    working_high: Option<f64>,
     swapped: f64,
     limit: Option<f64>,
     /// Share of the time; none where it is not known.
@@ -59,16 +60,15 @@ impl Peaks {
         let mut sorted: Vec<f64> = working.clone();
         sorted.sort_by(f64::total_cmp);
         let limit = series(Quantity::Limit).last().map(|(_, value)| *value);
-        let usage = peak(Quantity::Usage).or_else(|| sorted.last().copied()).unwrap_or(0.0);
         let times = [Quantity::Usage, Quantity::WorkingSet].map(series);
         let longest = times.into_iter().max_by_key(|of| of.len()).unwrap_or_default();
         let seconds = longest.last().zip(longest.first()).map_or(0.0, |(last, first)| last.0 - first.0);
         let waiting = series(Quantity::Waiting);
         Self {
-            usage,
+            usage: peak(Quantity::Usage),
             anonymous: peak(Quantity::Anonymous),
-            working: sorted.last().copied().unwrap_or(usage),
-            working_high: percentile(&sorted).unwrap_or(usage),
+            working: sorted.last().copied(),
+            working_high: percentile(&sorted),
             swapped: peak(Quantity::Swap).unwrap_or(0.0),
             limit: limit.filter(|limit| (1.0..LIMIT_MAX).contains(limit)),
             waited: (waiting.len() > 1).then(|| share(waiting)),
@@ -79,7 +79,7 @@ impl Peaks {
     }
 
     fn is_at_limit(&self) -> bool {
-        self.limit.is_some_and(|limit| self.usage >= limit * AT_LIMIT)
+        self.limit.zip(self.usage).is_some_and(|(limit, usage)| usage >= limit * AT_LIMIT)
     }
 
     fn is_stalled(&self) -> bool {
@@ -267,8 +267,9 @@ fn judged(watched: &[Watched], headroom: f64) -> Told {
     let most = |of: &dyn Fn(&Peaks) -> Option<f64>| all.iter().filter_map(of).reduce(f64::max);
     let bytes = |value: f64| value as u64;
     let round = |value: f64| rounded_up(value).get();
-    let usage = most(&|peaks| Some(peaks.usage)).unwrap_or(0.0);
-    let working = most(&|peaks| Some(peaks.working)).unwrap_or(0.0);
+    // Of a replica without it nobody knows what it used.
+    let usage = most(&|peaks| peaks.usage).filter(|_| all.iter().all(|peaks| peaks.usage.is_some()));
+    let working = most(&|peaks| peaks.working);
     let anonymous = most(&|peaks| peaks.anonymous);
     let too_small =
         most(&|peaks| peaks.limit.filter(|_| peaks.kills > 0.0 || peaks.is_at_limit() && peaks.is_stalled()));
@@ -279,30 +280,35 @@ fn judged(watched: &[Watched], headroom: f64) -> Told {
         None => peaks.kills > 0.0 || peaks.is_stalled(),
     });
     let least = anonymous.into_iter().chain(too_small).reduce(f64::max);
-    let enough = (too_small.is_none() && !unknown).then_some(usage);
+    let parts_fit = |usage: &f64| anonymous.into_iter().chain(working).all(|part| part <= *usage);
+    let enough = usage.filter(parts_fit).filter(|_| too_small.is_none() && !unknown);
     let advice = enough.map(|enough| {
-        let high = working.clamp(least.unwrap_or(0.0).min(enough), enough);
+        let whole = (enough as u64).next_multiple_of(PAGE_SIZE);
+        let high = round(working.unwrap_or(enough).max(least.unwrap_or(0.0))).min(whole);
         Advice {
-            high: round(high),
+            high,
             max: round(enough * (1.0 + headroom / 100.0)),
-            low: round(anonymous.unwrap_or(high).min(high)),
+            low: anonymous.map_or(high, |anonymous| round(anonymous).min(high)),
             too_small: None,
             headroom,
             run_as_set: None,
             low_is_knee: false,
         }
     });
-    let working_high = most(&|peaks| Some(peaks.working_high)).unwrap_or(0.0);
-    let rule = |rule: &str, limit: f64| WatchedRule { rule: rule.to_owned(), limit: round(limit) };
+    let working_high = most(&|peaks| peaks.working_high);
+    let rule = |rule: &str, of: Option<f64>, least: Bytes| {
+        let limit = round((of? * MARGIN).max(least.get() as f64));
+        Some(WatchedRule { rule: rule.to_owned(), limit })
+    };
     Told {
         series: String::new(),
         of: watched.first().map_or_else(String::new, |one| shown(&one.labels)),
         replicas: watched.len(),
         samples: all.iter().map(|peaks| peaks.samples).sum(),
         seconds: most(&|peaks| Some(peaks.seconds)).unwrap_or(0.0),
-        usage: bytes(usage),
+        usage: usage.map(bytes),
         anonymous: anonymous.map(bytes),
-        working: bytes(working),
+        working: working.map(bytes),
         swapped: most(&|peaks| Some(peaks.swapped)).filter(|swapped| *swapped > 0.0).map(bytes),
         limit: most(&|peaks| peaks.limit).map(bytes),
         waited: most(&|peaks| peaks.waited),
@@ -311,13 +317,13 @@ fn judged(watched: &[Watched], headroom: f64) -> Told {
         too_small: too_small.map(bytes),
         enough: enough.map(bytes),
         advice,
-        rules: vec![
-            rule(
-                "VPA: 90th percentile of the working set + 15 %",
-                (working_high * MARGIN).max(VPA_LEAST.get() as f64),
-            ),
-            rule("KRR: its maximum + 15 %", (working * MARGIN).max(KRR_LEAST.get() as f64)),
-        ],
+        rules: [
+            rule("VPA: 90th percentile of the working set + 15 %", working_high, VPA_LEAST),
+            rule("KRR: its maximum + 15 %", working, KRR_LEAST),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
         patches: Vec::new(),
         command: String::new(),
     }

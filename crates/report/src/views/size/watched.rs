@@ -33,12 +33,12 @@ pub struct Watched {
     pub samples: usize,
     /// From the first sample to the last.
     pub seconds: f64,
-    /// All that was charged.
-    pub usage: u64,
+    /// All that was charged; none where the series has it not.
+    pub usage: Option<u64>,
     /// What of it was anonymous; none where the series has it not.
     pub anonymous: Option<u64>,
-    /// What of it was no inactive file page.
-    pub working: u64,
+    /// What of it was no inactive file page; none where the series has it not.
+    pub working: Option<u64>,
     /// What was swapped out; none where nothing was, or nobody says.
     pub swapped: Option<u64>,
     /// Its limit; none where it had none, or nobody says.
@@ -72,7 +72,7 @@ impl Watched {
             seconds if seconds >= 7_200.0 => format!("{:.1} hours", seconds / 3_600.0),
             seconds => format!("{seconds:.0} s"),
         };
-        format!("{} ({}{replicas}): {} samples over {length}", self.series, self.of, self.samples)
+        format!("{} ({}{replicas}): {} over {length}", self.series, self.of, counted(self.samples, "sample"))
     }
 
     fn advised(&self) -> (String, Vec<String>) {
@@ -94,38 +94,9 @@ impl Watched {
         if let Some(anonymous) = self.anonymous {
             sentences.push(format!("{} was anonymous: without swap a lesser limit kills", mib(anonymous)));
         }
-        match (self.too_small, self.limit, self.enough) {
-            (Some(limit), ..) => sentences.push(format!(
-                "its limit of {} was too small: {} tasks were killed there{}",
-                mib(limit),
-                self.kills,
-                self.waited.map_or_else(String::new, |part| format!(
-                    ", and {:.1} % of the time some waited for memory",
-                    100.0 * part
-                ))
-            )),
-            (None, Some(limit), None) => sentences.push(format!(
-                "it was at its limit of {}, and nothing says whether it waited for memory there \
-                 (`container_pressure_memory_waiting_seconds_total`)",
-                mib(limit)
-            )),
-            (None, _, Some(enough)) => {
-                sentences.push(format!("with {} nothing was missing: it used no more", mib(enough)))
-            }
-            (None, None, None) => sentences.push(
-                "tasks were killed or waited for memory, and its limit is not in it (`container_spec_memory_limit_bytes`)"
-                    .to_owned(),
-            ),
-        }
+        sentences.push(self.why_enough());
         if let Some(advice) = &self.advice {
-            sentences.push(
-                "memory.high is the peak of its working set: what the kernel called active, not what reads would cost without it"
-                    .to_owned(),
-            );
-            sentences.push(format!(
-                "memory.max is {} % above what is enough (--headroom), memory.low what was anonymous",
-                advice.headroom
-            ));
+            sentences.extend(self.founded(advice));
         }
         sentences.push(
             "nearer no series tells: `pagetide capture --attach PID`, and `pagetide size` of that, give the curve".to_owned(),
@@ -133,10 +104,75 @@ impl Watched {
         (heading, sentences)
     }
 
+    /// Why so much is enough, or why that is not known.
+    fn why_enough(&self) -> String {
+        match (self.too_small, self.enough, self.usage) {
+            (Some(limit), ..) => format!("its limit of {} was too small: {}", mib(limit), self.short()),
+            (None, Some(enough), _) => format!("with {} nothing was missing: it used no more", mib(enough)),
+            (None, None, None) => {
+                "its usage is not in it (`container_memory_usage_bytes`), and a working set leaves inactive files out"
+                    .to_owned()
+            }
+            (None, None, Some(usage)) => match (self.beyond(usage), self.limit) {
+                (Some((part, bytes)), _) => format!(
+                    "the series contradict each other: usage is {} at most, and its {part} {}",
+                    mib(usage),
+                    mib(bytes)
+                ),
+                (None, Some(limit)) => format!(
+                    "it was at its limit of {}, and nothing says whether it waited for memory there \
+                     (`container_pressure_memory_waiting_seconds_total`)",
+                    mib(limit)
+                ),
+                (None, None) => "tasks were killed or waited for memory, and its limit is not in it \
+                                 (`container_spec_memory_limit_bytes`)"
+                    .to_owned(),
+            },
+        }
+    }
+
+    /// What was missing at a limit that was too small.
+    fn short(&self) -> String {
+        let killed = match self.kills {
+            0 => None,
+            1 => Some("1 task was killed there".to_owned()),
+            kills => Some(format!("{kills} tasks were killed there")),
+        };
+        let waited = self.waited.filter(|part| *part > 0.0);
+        let waited = waited.map(|part| format!("{:.1} % of the time some waited for memory", 100.0 * part));
+        killed.into_iter().chain(waited).collect::<Vec<_>>().join(", and ")
+    }
+
+    /// A part of usage that is larger than all of it.
+    fn beyond(&self, usage: u64) -> Option<(&'static str, u64)> {
+        let parts = [("anonymous memory", self.anonymous), ("working set", self.working)];
+        parts.into_iter().find_map(|(part, bytes)| Some((part, bytes.filter(|bytes| *bytes > usage)?)))
+    }
+
+    /// Where the settings come from.
+    fn founded(&self, advice: &Advice) -> [String; 2] {
+        let high = match self.working {
+            Some(_) => {
+                "memory.high is the peak of its working set: what the kernel called active, not what reads would \
+                        cost without it"
+            }
+            None => {
+                "memory.high is what is enough: its working set is not in it \
+                     (`container_memory_working_set_bytes`)"
+            }
+        };
+        let low = match self.anonymous {
+            Some(_) => ", memory.low what was anonymous",
+            None => "; memory.low is memory.high, as what was anonymous is not in it",
+        };
+        let max = format!("memory.max is {} % above what is enough (--headroom)", advice.headroom);
+        [high.to_owned(), format!("{max}{low}")]
+    }
+
     fn seen(&self) -> Vec<(&'static str, Option<u64>)> {
         vec![
-            ("usage", Some(self.usage)),
-            ("working set (cAdvisor)", Some(self.working)),
+            ("usage", self.usage),
+            ("working set (cAdvisor)", self.working),
             ("anonymous memory", self.anonymous),
             ("swapped out", self.swapped),
             ("limit", self.limit),
@@ -162,12 +198,12 @@ impl Watched {
         }
     }
 
-    fn rules(&self) -> Table {
+    fn rules(&self) -> Option<Table> {
         let mut table = Table::new().texts(["rule"]).amounts(["limit"]).texts([""]);
         for rule in &self.rules {
             table.push(row![&rule.rule, mib(rule.limit), self.verdict(rule.limit)]);
         }
-        table
+        (!table.is_empty()).then_some(table)
     }
 
     fn rests_on(&self) -> Vec<String> {
@@ -178,7 +214,7 @@ impl Watched {
         if self.swapped.is_some() {
             notes.push("Some of it was swapped out: that comes on top of what is anonymous.".to_owned());
         }
-        if self.limit.is_none() {
+        if self.limit.is_none() && self.enough.is_some() {
             notes.push("It has no limit there (`container_spec_memory_limit_bytes`): usage is taken for all that it wants.".to_owned());
         }
         if self.anonymous.is_none() {
@@ -239,6 +275,10 @@ impl Watched {
     }
 }
 
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 /// What a series says: what to set and between which bounds, what was seen, and the rules of others.
 ///
 /// JSON has everything. CSV has one record for each amount.
@@ -249,7 +289,7 @@ pub fn watched(of: &Watched) -> Document<'_> {
         .section(Section::first(of.title(), None))
         .section(Section::new(heading).list(Mark::Sentence, sentences))
         .section(Section::new("what was seen").at("seen").with(of.peaks()))
-        .section(Section::new("what others set by the same series").at("rules").with(of.rules()))
+        .section(Section::new("what others set by the same series").at("rules").with_all(of.rules()))
         .section(Section::new("to paste").at("settings").with_all(pasted(of.advice.as_ref(), &of.patches)))
         .section(Section::new("what it rests on").at("reading").list(Mark::Dash, of.rests_on()))
         .section(Section::untitled().with(Block::Commands { heading: "Make it again", commands }))

@@ -105,11 +105,10 @@ fn a_split_reads_from_what_to_set_to_what_it_rests_on() {
       not checked: the model alone says so (`--verify` checks it)
 
     without a limit, by own cache
-       own  holds,  of no  run, s  slower,   enough
-     cache     MiB  file,                %
-                      MiB
-       64M     400     70    2.03      1.5  200 MiB  recommended
-      256M     400    240    2.00        0  400 MiB  fastest, not filled
+     own cache  holds, MiB  of no file, MiB  run, s  slower, %   enough
+           64M         400               70    2.03        1.5  200 MiB  recommended
+          256M         400              240    2.00          0  400 MiB  fastest,
+                                                                         not filled
 
     slower than the fastest without a limit, in percent, by limit and own cache
        limit   64M    256M  best own cache
