@@ -307,8 +307,9 @@ fn a_recommendation_that_kills_is_corrected_by_the_program_itself() {
     assert!(check["without_limit"]["anonymous_bytes"].as_u64().unwrap() > 20 << 20, "{check}");
     assert!(found["command"].as_str().unwrap().contains(" -- sh -c "), "{found}");
     // A log does not say how its program was called.
-    let unknown = scene.data("size app.log --limits 2M,32M --verify -q");
-    assert!(unknown.replace("\n    ", " ").contains("name it after `--`"), "{unknown}");
+    let unknown = scene.shown("size app.log --limits 2M,32M --verify -q");
+    assert!(unknown.replace("\n    ", " ").contains("run again; name it after `--`"), "{unknown}");
+    assert!(unknown.ends_with("exit 1"), "what was asked for was not done: {unknown}");
 }
 
 #[test]

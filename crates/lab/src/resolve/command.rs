@@ -8,6 +8,11 @@ use crate::resolve::defaults::{defaults, is_full};
 use crate::resolve::setting::machine_spec;
 use crate::resolve::texts::shell_quoted;
 
+/// [`command`] as a recording keeps it: the same wherever the workload's file lies.
+pub(crate) fn kept_command(scenario: &Scenario) -> String {
+    command(&Scenario { file: None, ..scenario.clone() })
+}
+
 /// The command that runs `scenario`, with all that differs from the workload's defaults.
 pub fn command(scenario: &Scenario) -> String {
     let spec = scenario.workload.spec();

@@ -19,7 +19,7 @@ use units::{Bytes, Nanos, parse_nanos, parse_size};
 use workload::scenario::{Backend, Scenario, ScenarioProblem, parse_interval};
 
 use crate::error::LabError;
-use crate::resolve::command::command;
+use crate::resolve::command::kept_command;
 use crate::resolve::defaults::guest_mem;
 use crate::resolve::planned::PlannedRun;
 use crate::resolve::program::{remarks, with_traces};
@@ -323,7 +323,7 @@ fn recorded(scenario: &Scenario, label: &str, result: LinuxResult) -> Recording 
         result.kernel_release.clone(),
         scenario.seed.0,
     );
-    let identity = Recording { machine: machine(scenario), command: command(scenario), ..identity };
+    let identity = Recording { machine: machine(scenario), command: kept_command(scenario), ..identity };
     let mut recording = Recording { scenario_toml: scenario.to_toml(), ..filled(identity, result) };
     recording.notes.extend(remarks(scenario));
     recording

@@ -20,7 +20,7 @@ use units::{Nanos, Seed};
 use workload::Scenario;
 
 use crate::error::{FailedAssertion, LabError};
-use crate::resolve::command::command;
+use crate::resolve::command::kept_command;
 use crate::resolve::program::with_trace;
 use crate::resolve::setting::{Setting, filesystem};
 use crate::run::at_kill::with_kill;
@@ -111,7 +111,7 @@ pub(crate) fn plan(scenario: &Scenario, label: &str) -> Result<(SimRun, Recordin
     let identity = Recording {
         scenario_toml: scenario.to_toml(),
         machine: machine(scenario),
-        command: command(scenario),
+        command: kept_command(scenario),
         notes,
         ..Recording::new(
             label,

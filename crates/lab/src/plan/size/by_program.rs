@@ -75,8 +75,8 @@ impl Search<'_> {
     pub(super) fn check_by_program(&mut self) -> Result<(), LabError> {
         let start = self.advice.as_ref().map_or(self.held, |advice| Bytes(advice.high));
         let Some((shown, command)) = self.command_of_program() else {
-            let message = "not checked: the trace does not name a command that can be run again";
-            self.not_checked = Some(LabError::refused(message, "name it after `--`"));
+            let message = "the trace does not name a command that can be run again";
+            self.not_checked(LabError::refused(message, "name it after `--`"));
             return Ok(());
         };
         let begun = Bench::begin(self, command);
@@ -87,8 +87,7 @@ impl Search<'_> {
                 return Ok(());
             }
             Err(error) => {
-                let message = format!("not checked with the program itself: {error}");
-                self.not_checked = Some(LabError::refused(message, error.hint().unwrap_or_default()));
+                self.not_checked(error);
                 return Ok(());
             }
         };
@@ -109,6 +108,14 @@ impl Search<'_> {
             model: model.map(|advice| advice.high),
         });
         Ok(())
+    }
+
+    /// The program was to be run and was not: that stands in the result, and is an error once that is shown.
+    fn not_checked(&mut self, error: LabError) {
+        let hint = error.hint().unwrap_or_default();
+        let message = format!("not checked with the program itself: {error}");
+        self.not_verified.push(format!("Not checked with the program itself: {error}; {hint}."));
+        self.not_checked = Some(LabError::refused(message, hint));
     }
 
     /// The command that was named, or that of the trace, for a reader and for a run.
