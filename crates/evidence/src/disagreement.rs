@@ -10,6 +10,7 @@ use recording::chunk::FactKind;
 use recording::is_gauge;
 use recording::worlds::WorldRow;
 
+use crate::hits;
 use crate::worlds::{Judged, age, is_run};
 
 /// How many are kept.
@@ -53,8 +54,10 @@ pub(crate) fn disagreements(judged: &[Judged<'_>], all: &[(String, Vec<WorldRow>
     found
 }
 
+/// A run that was refused says nothing of a kernel.
 fn is_counted(row: &WorldRow) -> bool {
-    is_run(row, "outcome") || (row.kind == FactKind::Vmstat.name() && !is_gauge(&row.counter))
+    let refused = || row.real.iter().chain(&row.model).any(|&code| hits::outcome(code) == "failed");
+    (is_run(row, "outcome") && !refused()) || (row.kind == FactKind::Vmstat.name() && !is_gauge(&row.counter))
 }
 
 fn off(row: &WorldRow) -> f64 {
