@@ -7,11 +7,12 @@ use recording::chunk::FactKind;
 use recording::worlds::WorldRow;
 use recording::{Recording, is_gauge};
 use report::{EvidenceCounter, Parting, WorldEvidence};
+use stats::describe::median;
 use units::{Nanos, PAGE_SIZE};
 use workload::Scenario;
 
 use super::draw::Drawn;
-use super::judge::{Class, SMALL_PAGES, median};
+use super::judge::{Class, SMALL_PAGES};
 use super::one::OneWorld;
 use super::run::recorded;
 use super::{WorldsControl, WorldsError};

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use recording::chunk::{Fact, FactKind};
 use recording::is_gauge;
 use report::unit;
+use stats::describe::median;
 use units::PAGE_SIZE;
 
 /// Pages, or events, below which a counter is small.
@@ -193,8 +194,6 @@ pub fn judge_itself(real: &[f64]) -> Vec<Class> {
     };
     if real.len() < 3 { Vec::new() } else { (0..real.len()).map(by_others).collect() }
 }
-
-pub(super) use stats::describe::median;
 
 /// What an error says; the console of a guest that crashed comes behind it.
 pub(super) fn first_line(text: &str) -> &str {

@@ -9,12 +9,13 @@ use std::time::Duration;
 use recording::chunk::FactKind;
 use recording::worlds::WorldRow;
 use sim::machines::MachineSpec;
+use stats::describe::median;
 use workload::scenario::{Backend, UML_MACHINE};
 use workload::{UnknownName, WorkloadSpec};
 
 use super::draw::Drawn;
 use super::folder::rows_there;
-use super::judge::{Class, median};
+use super::judge::Class;
 use super::{Side, WorldsError, WorldsPlan, time};
 use crate::error::LabError;
 use crate::resolve::request::GuestRequest;

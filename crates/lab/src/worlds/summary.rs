@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use recording::chunk::FactKind;
 use recording::worlds::WorldRow;
 use report::{WorldsCounter, WorldsHeadline, WorldsShares, WorldsSummary};
+use stats::describe::median;
 
-use super::judge::{Class, first_line, judge_itself, median};
+use super::judge::{Class, first_line, judge_itself};
 use crate::show::view::headlines;
 
 /// A headline metric is right within this.

@@ -77,7 +77,8 @@ fn sentences(info: &TraceInfo) -> Vec<String> {
     all
 }
 
-fn counted(count: u64, what: &str, plural: &str) -> String {
+/// So many of something.
+pub(super) fn counted(count: u64, what: &str, plural: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { plural })
 }
 

@@ -3,7 +3,6 @@
 //! Left out: how it was found (`pagetide-lab`, `worlds/evidence.rs`).
 
 use serde_json::{Value, json};
-
 use stats::describe::median;
 
 use super::worlds::error_text;

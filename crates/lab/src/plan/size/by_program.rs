@@ -112,10 +112,11 @@ impl Search<'_> {
 
     /// The program was to be run and was not: that stands in the result, and is an error once that is shown.
     fn not_checked(&mut self, error: LabError) {
-        let hint = error.hint().unwrap_or_default();
+        let hint = error.hint();
+        let told = hint.as_ref().map_or_else(String::new, |hint| format!("; {hint}"));
+        self.not_verified.push(format!("Not checked with the program itself: {error}{told}."));
         let message = format!("not checked with the program itself: {error}");
-        self.not_verified.push(format!("Not checked with the program itself: {error}; {hint}."));
-        self.not_checked = Some(LabError::refused(message, hint));
+        self.not_checked = Some(LabError::Refused { message, hint });
     }
 
     /// The command that was named, or that of the trace, for a reader and for a run.

@@ -24,15 +24,12 @@ pub(super) fn section(recording: &Recording) -> Section {
 /// The zones of the series that have pages, such as `z0_DMA32`: a real kernel tells of empty ones, too.
 fn zones(series: &Series) -> Vec<&str> {
     let names = series.columns.iter().chain(series.constant.keys());
-    let zone = |name: &'_ String| {
-        let is_zone =
-            name.strip_prefix('z').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-        is_zone.then_some(())
+    let is_numbered = |zone: &str| {
+        zone.strip_prefix('z').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
     };
-    let mut zones: Vec<&str> =
-        names.filter_map(|name| zone(name).and_then(|()| name.strip_suffix("_free"))).collect();
-    let is_empty = |zone: &&str| series.constant.get(&format!("{zone}_managed")) == Some(&0);
-    zones.retain(|zone| !is_empty(zone));
+    let has_pages = |zone: &str| series.constant.get(&format!("{zone}_managed")) != Some(&0);
+    let zones = names.filter_map(|name| name.strip_suffix("_free"));
+    let mut zones: Vec<&str> = zones.filter(|zone| is_numbered(zone) && has_pages(zone)).collect();
     zones.sort_unstable();
     zones
 }

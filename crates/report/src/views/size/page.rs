@@ -46,7 +46,10 @@ pub fn size_page(sized: &Sized) -> Document<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::views::size::{Advice, SizedKnee, SizedPoint, Spread};
+    use crate::views::size::text::advised;
+    use crate::views::size::{
+        Advice, CheckedPoint, Patch, PatchKind, ProgramCheck, SizedKnee, SizedPoint, Spread,
+    };
     use crate::{Format, Style};
 
     const STYLE: Style<'_> = Style { width: 80, made_by: "pagetide 1" };
@@ -106,6 +109,59 @@ mod tests {
             command: "pagetide size t.csv".to_owned(),
             runs: 3,
         }
+    }
+
+    #[test]
+    fn a_limit_that_is_enough_by_itself_is_not_called_too_small() {
+        let mut sized = sized();
+        sized.points.insert(2, point(Some(512 << 20), 0.78, 1.0));
+        sized.advice.as_mut().unwrap().high = 512 << 20;
+        let said = &advised(&sized).1[0];
+        assert!(said.starts_with("256 MiB keeps the target by itself"), "{said}");
+        assert!(said.contains("64 MiB does not; with all three set"), "{said}");
+    }
+
+    #[test]
+    fn a_patch_of_nothing_is_told() {
+        let patch = Patch { kind: PatchKind::Vpa, name: "web".to_owned(), container: None };
+        let sized = Sized { advice: None, patches: vec![patch], ..sized() };
+        assert_eq!(advised(&sized).1[1], "no patch of `vpa/web`: nothing is recommended");
+    }
+
+    /// The program needs 400 MiB, the model said 256: how near that is hangs on the limits that were run.
+    #[test]
+    fn a_check_says_how_the_curve_is_to_be_read_as_near_as_limits_were_run() {
+        let base = CheckedPoint {
+            limit: None,
+            seconds: None,
+            runs: 3,
+            slowdown: None,
+            predicted: None,
+            predicted_killed: false,
+            refaults: 0.0,
+            major_faults: 0.0,
+            peak: 0,
+            anon_peak: 0,
+            killed: 0,
+            ended: None,
+            keeps: true,
+        };
+        let (command, place) = ("./app".to_owned(), "a cgroup of this host".to_owned());
+        let program =
+            ProgramCheck { command, place, repeats: 3, base, points: vec![], model: Some(256 << 20) };
+        let said = |too_small: u64| {
+            let advice =
+                Advice { high: 400 << 20, too_small: Some(too_small << 20), ..sized().advice.unwrap() };
+            advised(&Sized {
+                advice: Some(Advice { low: 400 << 20, ..advice }),
+                program: Some(program.clone()),
+                ..sized()
+            })
+            .1
+        };
+        assert!(said(380)[1].contains("as 1.56 times as large"), "{:?}", said(380));
+        assert!(said(256)[1].contains("as 1.00 to 1.56 times as large"), "{:?}", said(256));
+        assert!(said(380)[3].starts_with("memory.low is the knee of the curve, moved"), "{:?}", said(380));
     }
 
     /// The page has the curve with both limits, what to paste for all three systems, and nothing that a trace's name

@@ -10,6 +10,7 @@ use super::figures::mib;
 use super::found::{Advice, Patch};
 use super::settings::pasted;
 use crate::document::{Block, Document, Mark, Records, Section, Table, row};
+use crate::views::trace_info::counted;
 
 /// What a rule that people use takes from a series.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,7 +73,8 @@ impl Watched {
             seconds if seconds >= 7_200.0 => format!("{:.1} hours", seconds / 3_600.0),
             seconds => format!("{seconds:.0} s"),
         };
-        format!("{} ({}{replicas}): {} over {length}", self.series, self.of, counted(self.samples, "sample"))
+        let samples = counted(self.samples as u64, "sample", "s");
+        format!("{} ({}{replicas}): {samples} over {length}", self.series, self.of)
     }
 
     fn advised(&self) -> (String, Vec<String>) {
@@ -273,10 +275,6 @@ impl Watched {
         };
         std::iter::once(vec!["quantity".to_owned(), "bytes".to_owned()]).chain(rows.map(row)).collect()
     }
-}
-
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// What a series says: what to set and between which bounds, what was seen, and the rules of others.
